@@ -1,0 +1,50 @@
+# The front door. PRESET chooses the kind of build (CMakePresets.json); the program is always build/yoke.
+PRESET ?= release
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+SOAK_MINUTES ?= 10
+
+.PHONY: build test gameday soak bench install test-aarch64 format tidy clean deps test-deps
+
+build: deps
+	@scripts/build $(PRESET) -j $(JOBS) yoke
+
+test: deps test-deps
+	@scripts/build $(PRESET) -j $(JOBS)
+	@scripts/run-tests build/$(PRESET) -j $(JOBS)
+
+gameday: build
+	@scripts/gameday
+
+# Long rounds: the fuzzers on libFuzzer, the sanitizer builds, and the program in a bare Debian root.
+soak: deps test-deps
+	@scripts/install-deps soak
+	@scripts/soak $(SOAK_MINUTES)
+
+bench: build
+	@scripts/bench
+
+install: build
+	@scripts/install $(PREFIX)
+
+# The whole program and its unit tests for 64-bit Arm, run under qemu's user emulation.
+test-aarch64: deps test-deps
+	@scripts/install-deps aarch64
+	@scripts/build aarch64 -j $(JOBS)
+	@scripts/run-tests build/aarch64 -j $(JOBS)
+
+format:
+	@git ls-files -- '*.cc' '*.h' | xargs clang-format -i
+
+tidy: deps test-deps
+	@scripts/build $(PRESET) -j $(JOBS)
+	@git ls-files -- 'yoke/*.cc' | xargs -P $(JOBS) -n 4 clang-tidy -p build/$(PRESET) --quiet
+
+clean:
+	@rm -rf build
+
+deps:
+	@scripts/install-deps build
+
+test-deps:
+	@scripts/install-deps test

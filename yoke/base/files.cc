@@ -1,0 +1,134 @@
+#include "yoke/base/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "yoke/base/error.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+
+UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = std::exchange(other.fd_, -1);
+  }
+  return *this;
+}
+
+void UniqueFd::reset() {
+  if (fd_ >= 0) close(std::exchange(fd_, -1));
+}
+
+UniqueFd open_file(const fs::path& file, int flags, mode_t mode) {
+  UniqueFd fd(open(file.c_str(), flags | O_CLOEXEC, mode));
+  if (!fd) throw system_error(errno, fmt::format("cannot open {}", file.native()));
+  return fd;
+}
+
+std::size_t read_some(const UniqueFd& fd, void* buffer, std::size_t size, const fs::path& name) {
+  for (;;) {
+    const ssize_t count = read(fd.get(), buffer, size);
+    if (count >= 0) return static_cast<std::size_t>(count);
+    if (errno != EINTR) throw system_error(errno, fmt::format("cannot read {}", name.native()));
+  }
+}
+
+void write_all(const UniqueFd& fd, std::string_view content, const fs::path& name) {
+  while (!content.empty()) {
+    const ssize_t count = write(fd.get(), content.data(), content.size());
+    if (count >= 0) {
+      content.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      throw system_error(errno, fmt::format("cannot write {}", name.native()));
+    }
+  }
+}
+
+std::string read_file(const fs::path& file, Bytes limit) {
+  const UniqueFd fd = open_file(file, O_RDONLY);
+  struct stat status {};
+  if (fstat(fd.get(), &status) != 0) throw system_error(errno, fmt::format("cannot look at {}", file.native()));
+  if (S_ISDIR(status.st_mode))
+    throw Error(ErrorCode::kInvalid, fmt::format("{} is a folder, not a file", file.native()));
+  std::string content;
+  char buffer[1 << 16];
+  while (const std::size_t count = read_some(fd, buffer, sizeof buffer, file)) {
+    content.append(buffer, count);
+    if (static_cast<std::int64_t>(content.size()) > limit.value) {
+      throw Error(ErrorCode::kInvalid, fmt::format("{} is larger than {}", file.native(), to_string(limit)));
+    }
+  }
+  return content;
+}
+
+void write_file_atomically(const fs::path& file, std::string_view content, WriteOptions options) {
+  std::string temporary = fmt::format("{}.XXXXXX", file.native());
+  const UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd) throw system_error(errno, fmt::format("cannot write {}", file.native()));
+  try {
+    write_all(fd, content, file);
+    if (fchmod(fd.get(), options.mode) != 0 || fsync(fd.get()) != 0) {
+      throw system_error(errno, fmt::format("cannot write {}", file.native()));
+    }
+    if (rename(temporary.c_str(), file.c_str()) != 0) {
+      throw system_error(errno, fmt::format("cannot replace {}", file.native()));
+    }
+  } catch (...) {
+    unlink(temporary.c_str());
+    throw;
+  }
+}
+
+ScratchDir::ScratchDir(std::string_view prefix) {
+  const char* base = std::getenv("TMPDIR");
+  std::string name = fmt::format("{}/{}-XXXXXX", base && *base ? base : "/tmp", prefix);
+  if (!mkdtemp(name.data())) throw system_error(errno, fmt::format("cannot make the scratch folder {}", name));
+  path_ = name;
+}
+
+ScratchDir::~ScratchDir() {
+  std::error_code ignored;  // a leftover scratch folder is no reason to end the program
+  if (!path_.empty()) fs::remove_all(path_, ignored);
+}
+
+namespace {
+
+fs::path private_folder(const fs::path& folder) {
+  std::error_code failure;
+  fs::create_directories(folder, failure);
+  if (failure) throw system_error(failure.value(), fmt::format("cannot make the folder {}", folder.native()));
+  fs::permissions(folder, fs::perms::owner_all, failure);
+  return folder;
+}
+
+std::optional<fs::path> absolute_from(const char* variable) {
+  const char* value = std::getenv(variable);
+  if (!value || *value != '/') return std::nullopt;  // the XDG rules: a relative path is ignored
+  return fs::path(value);
+}
+
+}  // namespace
+
+fs::path user_data_dir() {
+  if (const auto data = absolute_from("XDG_DATA_HOME")) return private_folder(*data / "yoke");
+  if (const auto home = absolute_from("HOME")) return private_folder(*home / ".local/share/yoke");
+  throw Error(ErrorCode::kNotFound, "there is no place for yoke's data: neither HOME nor XDG_DATA_HOME is set",
+              "set HOME");
+}
+
+fs::path user_runtime_dir() {
+  if (const auto runtime = absolute_from("XDG_RUNTIME_DIR")) {
+    std::error_code ignored;
+    if (fs::is_directory(*runtime, ignored)) return private_folder(*runtime / "yoke");
+  }
+  if (geteuid() == 0) return private_folder("/run/yoke");
+  return private_folder(fmt::format("/tmp/yoke-{}", geteuid()));
+}
+
+}  // namespace yoke

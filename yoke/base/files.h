@@ -1,0 +1,65 @@
+// Files: descriptors that close themselves, whole-file reads with a limit, atomic writes, scratch folders. Reading a
+// machine goes through FileTree (file_tree.h) instead, which can be rooted elsewhere.
+#pragma once
+#include <sys/types.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "yoke/base/units.h"
+
+namespace yoke {
+
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept;
+  ~UniqueFd() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+// All throw Error naming the file. Descriptors are close-on-exec.
+UniqueFd open_file(const std::filesystem::path& file, int flags, mode_t mode = 0644);
+std::size_t read_some(const UniqueFd& fd, void* buffer, std::size_t size, const std::filesystem::path& name);
+void write_all(const UniqueFd& fd, std::string_view content, const std::filesystem::path& name);
+
+// The whole content; an Error where it is larger than `limit`, or no regular file.
+std::string read_file(const std::filesystem::path& file, Bytes limit = Bytes{64 << 20});
+
+struct WriteOptions {
+  mode_t mode = 0644;
+};
+// Written beside, synced, then renamed over: readers see the old or the new content, also after a crash.
+void write_file_atomically(const std::filesystem::path& file, std::string_view content, WriteOptions options = {});
+
+// A folder of its own under $TMPDIR (else /tmp), removed with all it holds when this goes.
+class ScratchDir {
+ public:
+  explicit ScratchDir(std::string_view prefix = "yoke");
+  ScratchDir(ScratchDir&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  ScratchDir& operator=(ScratchDir&&) = delete;
+  ~ScratchDir();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// $XDG_DATA_HOME/yoke and $XDG_RUNTIME_DIR/yoke, or their usual places; made where missing, private to the user.
+std::filesystem::path user_data_dir();
+std::filesystem::path user_runtime_dir();
+
+}  // namespace yoke

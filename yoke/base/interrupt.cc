@@ -1,0 +1,42 @@
+#include "yoke/base/interrupt.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "yoke/base/error.h"
+
+namespace yoke {
+namespace {
+
+volatile std::sig_atomic_t received = 0;
+volatile std::sig_atomic_t count = 0;
+
+extern "C" void on_interrupt(int signal_number) {
+  received = signal_number;
+  count = count + 1;
+  if (count >= 3) _exit(128 + signal_number);
+}
+
+}  // namespace
+
+void install_interrupt_handlers() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  sigemptyset(&action.sa_mask);
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal_number, &action, nullptr);
+  // A closed pipe or socket is an error to report, not a death.
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, nullptr);
+}
+
+int interrupt_signal() { return received; }
+
+void throw_if_interrupted() {
+  if (received != 0) throw Error(ErrorCode::kInterrupted, fmt::format("stopped by {}", strsignal(received)));
+}
+
+}  // namespace yoke

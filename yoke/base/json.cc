@@ -1,0 +1,127 @@
+#include "yoke/base/json.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "yoke/base/error.h"
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kDepthMost = 64;
+
+// Builds the Document while nlohmann's parser reads; it keeps the path to say where a value stands.
+class Builder : public nlohmann::json_sax<Json> {
+ public:
+  explicit Builder(std::string_view source) : source_(source) {}
+  Document take() { return std::move(root_); }
+
+  bool null() override { return put({}); }
+  bool boolean(bool value) override { return put(Document::boolean(value)); }
+  bool number_integer(number_integer_t value) override { return put(Document::number(value)); }
+  bool number_unsigned(number_unsigned_t value) override {
+    return put({.kind = Document::Kind::kNumber, .text = fmt::format("{}", value)});
+  }
+  bool number_float(number_float_t value, const string_t&) override { return put(Document::number(value)); }
+  bool string(string_t& value) override { return put(Document::string(std::move(value))); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Document::map()); }
+  bool start_array(std::size_t) override { return open(Document::list()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    if (open_.back()->find(name)) {
+      throw Error(ErrorCode::kInvalid, fmt::format("{}: the key '{}' stands twice", path(), printable(name)));
+    }
+    key_ = std::move(name);
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& failure) override {
+    // "[json.exception.parse_error.101] parse error at line 1, column 2: …": the library's prefix says nothing to
+    // users.
+    std::string text = failure.what();
+    if (const std::size_t at = text.find("parse error"); at != std::string::npos) text = text.substr(at);
+    throw Error(ErrorCode::kInvalid, fmt::format("{} is not JSON: {}", source_, printable(text)));
+  }
+
+ private:
+  // Documents stay where they are while open: a parent grows only when its open child is closed.
+  Document* put_in_parent(Document value) {
+    value.where = path();
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    Document& parent = *open_.back();
+    if (parent.kind == Document::Kind::kList) {
+      value.where += fmt::format("[{}]", parent.items.size());
+      return &parent.items.emplace_back(std::move(value));
+    }
+    value.where += (value.where.ends_with(": ") ? "" : ".") + printable(key_, 60);
+    return &parent.fields.emplace_back(std::move(key_), std::move(value)).second;
+  }
+  bool put(Document value) {
+    put_in_parent(std::move(value));
+    return true;
+  }
+  bool open(Document value) {
+    if (open_.size() >= kDepthMost) {
+      throw Error(ErrorCode::kInvalid, fmt::format("{} is nested more than {} deep", source_, kDepthMost));
+    }
+    open_.push_back(put_in_parent(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+  std::string path() const { return open_.empty() ? source_ + ": " : open_.back()->where; }
+
+  std::string source_;
+  Document root_;
+  std::vector<Document*> open_;
+  std::string key_;
+};
+
+Json to_nlohmann(const Document& document) {
+  switch (document.kind) {
+    case Document::Kind::kNull:
+      return nullptr;
+    case Document::Kind::kBool:
+      return document.text == "true";
+    case Document::Kind::kNumber:
+      return Json::parse(document.text);
+    case Document::Kind::kText:
+    case Document::Kind::kPlain:
+      return document.text;
+    case Document::Kind::kList: {
+      Json list = Json::array();
+      for (const Document& item : document.items) list.push_back(to_nlohmann(item));
+      return list;
+    }
+    case Document::Kind::kMap: {
+      Json map = Json::object();
+      for (const auto& [key, value] : document.fields) map[key] = to_nlohmann(value);
+      return map;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Document parse_json(std::string_view text, std::string_view source) {
+  Builder builder{source};
+  Json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+std::string print_json(const Document& document, JsonLayout layout) {
+  const int indent = layout == JsonLayout::kIndented ? 2 : -1;
+  return to_nlohmann(document).dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace yoke

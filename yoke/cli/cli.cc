@@ -1,0 +1,251 @@
+#include "yoke/cli/cli.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+#include "yoke/base/interrupt.h"
+#include "yoke/base/json.h"
+#include "yoke/base/log.h"
+#include "yoke/base/progress.h"
+#include "yoke/base/text.h"
+#include "yoke/cli/commands.h"
+#include "yoke/cli/help_text.h"
+
+namespace yoke {
+namespace {
+
+// Nobody reads our output any more: the end, without a word, as for any program in a pipe.
+struct ClosedPipe {};
+
+// One command with its parser, and what was found for it.
+struct Bound {
+  const Command* command = nullptr;
+  std::vector<std::string> path;
+  CLI::App* app = nullptr;
+  OptionTable options;
+  Action action;
+  bool help = false;
+};
+
+void declare(CLI::App& app, const OptionTable& options) {
+  for (const OptionRow& row : options.rows()) {
+    switch (row.kind) {
+      case OptionRow::Kind::kFlag:
+        app.add_flag_callback(row.name, [&row] { row.set(""); });
+        break;
+      case OptionRow::Kind::kValue: {
+        CLI::Option* option = app.add_option_function<std::string>(row.name, row.set);
+        option->take_last()->trigger_on_parse();
+        break;
+      }
+      case OptionRow::Kind::kPositional:
+        app.add_option_function<std::string>(row.name, row.set);
+        break;
+      case OptionRow::Kind::kRest:
+        app.add_option_function<std::vector<std::string>>(row.name, [&row](const std::vector<std::string>& words) {
+          for (const std::string& word : words) row.set(word);
+        });
+        break;
+    }
+  }
+}
+
+class Parser {
+ public:
+  Parser(const std::vector<Command>& commands, Session& session) : shared_(shared_options(session)) {
+    root_.set_help_flag();
+    root_.allow_extras();
+    root_.add_flag("-h,--help", root_help_);
+    root_.add_flag("--version", version_);
+    declare(root_, shared_);
+    for (const Command& command : commands) bind(command, root_, {"yoke"});
+  }
+
+  // Finds the innermost command given. Null: none was.
+  const Bound* parse(std::vector<std::string> arguments) {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    root_.parse(arguments);
+    const Bound* found = nullptr;
+    for (const auto& bound : bound_) {
+      if (bound->app->parsed()) found = bound.get();  // parents come before their children
+    }
+    return found;
+  }
+
+  bool root_help() const { return root_help_; }
+  bool version() const { return version_; }
+
+  void refuse_extras(const Bound* bound, const std::vector<Command>& commands) const {
+    const std::vector<std::string> all = root_.remaining(true);
+    if (all.empty()) return;
+    const std::string wrong = printable(all.front(), 60);
+    const std::string path = bound ? fmt::format("{}", fmt::join(bound->path, " ")) : "yoke";
+    if (wrong.starts_with('-')) {
+      throw Error(ErrorCode::kUsage, fmt::format("'{}' has no option '{}'", path, wrong),
+                  suggest(all.front(), option_names(bound), "options"));
+    }
+    const std::vector<Command>& choices = bound ? bound->command->subcommands : commands;
+    if (choices.empty()) {
+      throw Error(ErrorCode::kUsage, fmt::format("'{}' does not take '{}'", path, wrong),
+                  fmt::format("see '{} --help'", path));
+    }
+    std::vector<std::string> names;
+    for (const Command& choice : choices) names.push_back(choice.name);
+    throw Error(ErrorCode::kUsage, fmt::format("'{}' has no command '{}'", path, wrong),
+                suggest(all.front(), names, "commands"));
+  }
+
+  static void refuse_missing(const Bound& bound) {
+    for (const OptionRow& row : bound.options.rows()) {
+      if (row.presence != Presence::kRequired || bound.app->count(row.name) > 0) continue;
+      throw Error(ErrorCode::kUsage, fmt::format("'{}' needs {}", fmt::join(bound.path, " "), row.name),
+                  fmt::format("{}: {}", row.name, row.help));
+    }
+  }
+
+ private:
+  void bind(const Command& command, CLI::App& parent, std::vector<std::string> path) {
+    path.push_back(command.name);
+    auto bound = std::make_unique<Bound>();
+    bound->command = &command;
+    bound->path = path;
+    bound->app = parent.add_subcommand(command.name);
+    bound->app->set_help_flag();
+    bound->app->allow_extras();
+    bound->app->fallthrough();
+    bound->app->add_flag("-h,--help", bound->help);
+    if (command.prepare) bound->action = command.prepare(bound->options);
+    declare(*bound->app, bound->options);
+    CLI::App& app = *bound->app;
+    bound_.push_back(std::move(bound));
+    for (const Command& sub : command.subcommands) bind(sub, app, path);
+  }
+
+  std::vector<std::string> option_names(const Bound* bound) const {
+    std::vector<std::string> names = {"--help"};
+    const auto add = [&](const OptionTable& options) {
+      for (const OptionRow& row : options.rows()) {
+        if (row.kind == OptionRow::Kind::kFlag || row.kind == OptionRow::Kind::kValue)
+          names.push_back(split(row.name, ',').back());
+      }
+    };
+    if (bound) add(bound->options);
+    add(shared_);
+    return names;
+  }
+
+  OptionTable shared_;
+  CLI::App root_{"", "yoke"};
+  std::vector<std::unique_ptr<Bound>> bound_;  // CLI11 keeps references into them
+  bool root_help_ = false;
+  bool version_ = false;
+};
+
+int dispatch(const std::vector<std::string>& arguments, Session& session) {
+  const std::vector<Command> commands = command_table();
+  Parser parser(commands, session);
+  const Bound* bound = nullptr;
+  try {
+    bound = parser.parse(arguments);
+  } catch (const CLI::ArgumentMismatch& failure) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} needs a value", split(failure.what(), ':').front()),
+                "see '--help' after the command");
+  } catch (const CLI::ParseError& failure) {
+    throw Error(ErrorCode::kUsage, printable(failure.what()), "see 'yoke help', or '--help' after the command");
+  }
+  if (session.quiet) set_quiet_progress();
+  if (session.verbose) set_log_level(LogLevel::kDebug);
+  parser.refuse_extras(bound, commands);
+  if (parser.version()) {
+    OptionTable none;
+    return version_command().prepare(none)(session);
+  }
+  if (!bound) {
+    if (!parser.root_help()) return say_where_you_stand(session);
+    session.print(overview_text(commands));
+    return kExitOk;
+  }
+  if (bound->help || parser.root_help()) {
+    session.print(help_text(bound->path, *bound->command));
+    return kExitOk;
+  }
+  if (!bound->action) {
+    std::vector<std::string> names;
+    for (const Command& sub : bound->command->subcommands) names.push_back(sub.name);
+    throw Error(ErrorCode::kUsage, fmt::format("'{}' needs a command", fmt::join(bound->path, " ")),
+                fmt::format("the commands are {}", fmt::join(names, ", ")));
+  }
+  Parser::refuse_missing(*bound);
+  return bound->action(session);
+}
+
+bool colour_errors() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return isatty(STDERR_FILENO) && !(no_color && *no_color);
+}
+
+void report_error(const Error& error, const Session& session) {
+  std::string text = colour_errors() ? "\x1b[1;31myoke:\x1b[0m " : "yoke: ";
+  text += error.message() + "\n";
+  for (const std::string& where : error.context()) text += fmt::format("  while {}\n", where);
+  if (!error.hint().empty()) text += fmt::format("  hint: {}\n", error.hint());
+  if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* nowhere left to say it */
+  }
+  if (!session.json) return;
+  Document context = Document::list();
+  for (const std::string& where : error.context()) context.items.push_back(Document::string(where));
+  Document body = Document::map({{"code", Document::string(std::string(info(error.code()).name))},
+                                 {"message", Document::string(error.message())},
+                                 {"hint", Document::string(error.hint())},
+                                 {"context", std::move(context)},
+                                 {"exit_status", Document::number(std::int64_t{error.exit_status()})}});
+  try {
+    session.print_json(Document::map({{"error", std::move(body)}}));
+  } catch (...) { /* said on standard error already */
+  }
+}
+
+}  // namespace
+
+void Session::print(std::string_view text) const {
+  while (!text.empty()) {
+    const ssize_t count = write(STDOUT_FILENO, text.data(), text.size());
+    if (count >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EPIPE) {
+      throw ClosedPipe{};
+    } else if (errno != EINTR) {
+      throw system_error(errno, "cannot write to standard output", "is it closed, or the disk full?");
+    }
+  }
+}
+
+void Session::print_json(const Document& document) const { print(yoke::print_json(document) + "\n"); }
+
+int run_command_line(const std::vector<std::string>& arguments) {
+  Session session;
+  try {
+    return dispatch(arguments, session);
+  } catch (const ClosedPipe&) {
+    return kExitClosedPipe;
+  } catch (const Error& error) {
+    report_error(error, session);
+    // A shell sees 128 + signal from a program that a signal ended; so it does from us.
+    return error.code() == ErrorCode::kInterrupted ? 128 + interrupt_signal() : error.exit_status();
+  } catch (const std::bad_alloc&) {
+    report_error(Error(ErrorCode::kExhausted, "out of memory"), session);
+    return info(ErrorCode::kExhausted).exit_status;
+  } catch (const std::exception& unexpected) {
+    report_error(Error(ErrorCode::kInternal, fmt::format("unexpected: {}", unexpected.what()), "please report this"),
+                 session);
+    return info(ErrorCode::kInternal).exit_status;
+  }
+}
+
+}  // namespace yoke

@@ -1,0 +1,43 @@
+// yoke cluster: the cluster file read, checked and printed back; and whether ssh reaches what it names.
+#include <fmt/format.h>
+
+#include "yoke/base/error.h"
+#include "yoke/cli/cluster_file.h"
+#include "yoke/cli/commands.h"
+
+namespace yoke {
+namespace {
+
+Command show_command() {
+  return {.name = "show",
+          .summary = "check the cluster file and print it in its canonical form",
+          .description =
+              "Reads the cluster file, checks it, and prints it back in its canonical form: the same cluster, "
+              "every default written out. Nothing is contacted or changed.",
+          .examples = {{"yoke cluster show", "cluster.yaml of this folder"},
+                       {"yoke cluster show --cluster desk.yaml --json", "another file, for a script"}},
+          .prepare = [](OptionTable&) -> Action {
+            return [](Session& session) {
+              const Cluster cluster = load_session_cluster(session);
+              if (session.json) {
+                session.print_json(to_json(cluster));
+              } else {
+                session.print(print_cluster(cluster));
+              }
+              return kExitOk;
+            };
+          }};
+}
+
+}  // namespace
+
+Command cluster_command() {
+  return {.name = "cluster",
+          .summary = "look at the cluster file, and whether its nodes can be reached",
+          .description = "Looks at the cluster file. Nothing here changes a machine.",
+          .examples = {{"yoke cluster show", "check and print the file"}},
+          .prepare = {},
+          .subcommands = {show_command()}};
+}
+
+}  // namespace yoke

@@ -1,0 +1,42 @@
+// One row of the table of commands (commands.cc). A command's file holds parse, call, print; the work is in the folders
+// below.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/cli/options.h"
+
+namespace yoke {
+
+// What every command is given: the options that all share, and the way out.
+struct Session {
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  std::optional<std::string> cluster_file;
+
+  void print(std::string_view text) const;          // to standard output; an Error where that fails
+  void print_json(const Document& document) const;  // indented, with its line end
+};
+
+using Action = std::function<int(Session&)>;  // the exit status; errors are thrown
+
+struct Example {
+  std::string line;
+  std::string says;
+};
+
+struct Command {
+  std::string name;
+  std::string summary;      // one line, no full stop
+  std::string description;  // paragraphs for --help and the man page
+  std::vector<Example> examples;
+  std::function<Action(OptionTable&)> prepare;  // declares the options and returns what runs; empty for a mere group
+  std::vector<Command> subcommands;
+};
+
+}  // namespace yoke

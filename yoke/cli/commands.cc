@@ -1,0 +1,11 @@
+#include "yoke/cli/commands.h"
+
+namespace yoke {
+
+std::vector<Command> command_table() {
+  return {
+      cluster_command(), completion_command(), help_command(), man_command(), version_command(),
+  };
+}
+
+}  // namespace yoke

@@ -1,0 +1,128 @@
+// yoke completion bash, yoke man, yoke help: texts made from the table of commands.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/text.h"
+#include "yoke/cli/commands.h"
+#include "yoke/cli/help_text.h"
+
+namespace yoke {
+namespace {
+
+std::vector<std::string> option_words(const OptionTable& options) {
+  std::vector<std::string> words;
+  for (const OptionRow& row : options.rows()) {
+    if (row.kind == OptionRow::Kind::kFlag || row.kind == OptionRow::Kind::kValue)
+      words.push_back(split(row.name, ',').back());
+  }
+  return words;
+}
+
+// One case per command: what may follow it, and after an option with choices, these.
+void add_cases(const std::string& path, const Command& command, std::string& words, std::string& values) {
+  OptionTable options;
+  if (command.prepare) command.prepare(options);
+  std::vector<std::string> all = option_words(options);
+  for (const Command& sub : command.subcommands) all.push_back(sub.name);
+  for (const OptionRow& row : options.rows()) {
+    if (row.kind == OptionRow::Kind::kPositional) all.insert(all.end(), row.choices.begin(), row.choices.end());
+    if (row.kind != OptionRow::Kind::kValue) continue;
+    const std::string option = split(row.name, ',').back();
+    // An option without choices takes a file or free text: bash's own completion then.
+    values += row.choices.empty()
+                  ? fmt::format("    '{} {}') return ;;\n", path, option)
+                  : fmt::format("    '{} {}') COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n", path,
+                                option, fmt::join(row.choices, " "));
+  }
+  words += fmt::format("    '{}') words='{}' ;;\n", path, fmt::join(all, " "));
+  for (const Command& sub : command.subcommands) add_cases(path + " " + sub.name, sub, words, values);
+}
+
+}  // namespace
+
+std::string bash_completion(const std::vector<Command>& commands) {
+  std::string words;
+  std::string values;
+  std::string names;
+  std::string paths = "yoke";
+  Command root{
+      .name = "yoke", .summary = {}, .description = {}, .examples = {}, .prepare = {}, .subcommands = commands};
+  add_cases("yoke", root, words, values);
+  Session unused;
+  return fmt::format(R"(# bash completion of yoke; made by `yoke completion bash`
+_yoke() {{
+  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} path=yoke word words=
+  for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+    [[ $word == -- ]] && {{ COMPREPLY=($(compgen -c -- "$current")); return; }}
+    case "$path $word" in
+{}    esac
+  done
+  case "$path $previous" in
+{}    *' --cluster') return ;;
+  esac
+  case "$path" in
+{}  esac
+  COMPREPLY=($(compgen -W "$words {} --help" -- "$current"))
+}}
+complete -o default -F _yoke yoke
+)",
+                     [&] {
+                       std::string known;
+                       for (const std::string& line : split(words, '\n')) {
+                         if (const std::size_t end = line.find("')");
+                             end != std::string::npos && line.find(' ', 5) < end) {
+                           known += fmt::format("      {}) path=\"$path $word\" ;;\n", line.substr(4, end - 3));
+                         }
+                       }
+                       return known;
+                     }(),
+                     values, words, fmt::join(option_words(shared_options(unused)), " "));
+}
+
+Command completion_command() {
+  return {.name = "completion",
+          .summary = "print the shell's completion script",
+          .description = "Prints a script that completes commands and options in bash.",
+          .examples = {{"source <(yoke completion bash)", "in this shell"},
+                       {"yoke completion bash > ~/.local/share/bash-completion/completions/yoke", "in every shell"}},
+          .prepare = [](OptionTable& options) -> Action {
+            auto shell = std::make_shared<std::string>();
+            options.positional("SHELL", "bash", *shell, Presence::kRequired, {"bash"});
+            return [shell](Session& session) {
+              session.print(bash_completion(command_table()));
+              return kExitOk;
+            };
+          }};
+}
+
+Command man_command() {
+  return {.name = "man",
+          .summary = "print the manual page",
+          .description = "Prints the manual page in the man macros of groff.",
+          .examples = {{"yoke man | man -l -", "to read it"}},
+          .prepare = [](OptionTable&) -> Action {
+            return [](Session& session) {
+              session.print(man_page(command_table()));
+              return kExitOk;
+            };
+          }};
+}
+
+Command help_command() {
+  return {
+      .name = "help",
+      .summary = "list the commands, or the exit statuses",
+      .description = "Lists all commands; `yoke help exit` lists the exit statuses and what they mean.",
+      .examples = {{"yoke help", "all commands"}, {"yoke help exit", "all exit statuses"}},
+      .prepare = [](OptionTable& options) -> Action {
+        auto topic = std::make_shared<std::string>();
+        options.positional("TOPIC", "exit: the exit statuses", *topic, Presence::kOptional, {"exit"});
+        return [topic](Session& session) {
+          session.print(*topic == "exit" ? "Exit statuses:\n" + exit_status_text() : overview_text(command_table()));
+          return kExitOk;
+        };
+      }};
+}
+
+}  // namespace yoke

@@ -1,0 +1,140 @@
+#include "yoke/cli/help_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "yoke/base/error.h"
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+
+// Wraps at blanks; every line but the first starts with `margin` blanks.
+std::string wrap(std::string_view text, std::size_t margin) {
+  std::string out;
+  std::size_t column = margin;
+  for (const std::string& word : split(text, ' ')) {
+    if (!out.empty() && column + 1 + count_columns(word) > kWidth) {
+      out += "\n" + std::string(margin, ' ');
+      column = margin;
+    } else if (!out.empty()) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += count_columns(word);
+  }
+  return out;
+}
+
+std::string left_side(const OptionRow& row) {
+  std::string names = row.name;
+  if (const std::size_t comma = names.find(','); comma != std::string::npos) names.insert(comma + 1, " ");
+  return row.value_name.empty() ? names : names + " " + row.value_name;
+}
+
+std::string two_columns(const std::vector<std::pair<std::string, std::string>>& rows) {
+  std::size_t width = 0;
+  for (const auto& row : rows) width = std::max(width, std::min<std::size_t>(count_columns(row.first), 26));
+  std::string out;
+  for (const auto& [left, right] : rows) {
+    const std::string padding(width + 2 - std::min(width, count_columns(left)), ' ');
+    out += "  " + left;
+    out += count_columns(left) > width ? "\n" + std::string(width + 4, ' ') : padding;
+    out += wrap(right, width + 4) + "\n";
+  }
+  return out;
+}
+
+std::string option_lines(const OptionTable& options, bool positional) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const OptionRow& row : options.rows()) {
+    const bool is_positional = row.kind == OptionRow::Kind::kPositional || row.kind == OptionRow::Kind::kRest;
+    if (is_positional == positional) rows.emplace_back(left_side(row), row.help);
+  }
+  return two_columns(rows);
+}
+
+std::string usage_line(const std::vector<std::string>& path, const Command& command, const OptionTable& options) {
+  std::string line = fmt::format("{}", fmt::join(path, " "));
+  if (!command.subcommands.empty()) line += command.prepare ? " [COMMAND]" : " COMMAND";
+  bool has_options = false;
+  for (const OptionRow& row : options.rows()) {
+    switch (row.kind) {
+      case OptionRow::Kind::kPositional:
+        line += row.presence == Presence::kRequired ? " " + row.name : " [" + row.name + "]";
+        break;
+      case OptionRow::Kind::kRest:
+        line += " -- " + row.name + "…";
+        break;
+      default:
+        has_options = true;
+    }
+  }
+  return line + (has_options ? " [options]" : "");
+}
+
+OptionTable options_of(const Command& command) {
+  OptionTable options;
+  if (command.prepare) command.prepare(options);
+  return options;
+}
+
+std::string subcommand_lines(const std::vector<Command>& commands) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Command& command : commands) rows.emplace_back(command.name, command.summary);
+  return two_columns(rows);
+}
+
+}  // namespace
+
+OptionTable shared_options(Session& session) {
+  OptionTable options;
+  options.value("--cluster", "FILE", "the cluster file (cluster.yaml in this folder unless given)",
+                session.cluster_file);
+  options.flag("--json", "print JSON instead of text", session.json);
+  options.flag("-q,--quiet", "no progress", session.quiet);
+  options.flag("-v,--verbose", "log what is done, for finding out why", session.verbose);
+  return options;
+}
+
+std::string help_text(const std::vector<std::string>& path, const Command& command) {
+  const OptionTable options = options_of(command);
+  std::string text = fmt::format("{}\n\n{}\n", usage_line(path, command, options), wrap(command.description, 0));
+  if (!command.subcommands.empty()) text += "\nCommands:\n" + subcommand_lines(command.subcommands);
+  if (const std::string lines = option_lines(options, true); !lines.empty()) text += "\nArguments:\n" + lines;
+  if (const std::string lines = option_lines(options, false); !lines.empty()) text += "\nOptions:\n" + lines;
+  Session unused;
+  text += "\nOptions of every command:\n" + option_lines(shared_options(unused), false);
+  if (!command.examples.empty()) text += "\nExamples:\n";
+  for (const Example& example : command.examples)
+    text += fmt::format("  {}\n      {}\n", example.line, wrap(example.says, 6));
+  return text;
+}
+
+std::string overview_text(const std::vector<Command>& commands) {
+  Session unused;
+  return "yoke COMMAND [options]\n\nOne model, several machines. `yoke` alone says where you stand and the next "
+         "step.\n\nCommands:\n" +
+         subcommand_lines(commands) + "\nOptions of every command:\n" + option_lines(shared_options(unused), false) +
+         "\n`yoke COMMAND --help` tells more, with examples; `yoke help exit` lists the exit statuses.\n";
+}
+
+std::string exit_status_text() {
+  std::vector<std::pair<std::string, std::string>> rows = {
+      {"0", "done"},
+      {"1", "done, and the answer is no: findings, or a disagreement"},
+      {"3", "done, but what had to be measured was not"},
+      {"141", "the reader of our output went away"}};
+  for (const ErrorCodeInfo& row : error_codes())
+    rows.emplace_back(fmt::format("{}", row.exit_status), fmt::format("{}: {}", row.name, row.meaning));
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const auto& a, const auto& b) { return std::stoi(a.first) < std::stoi(b.first); });
+  return two_columns(rows);
+}
+
+}  // namespace yoke

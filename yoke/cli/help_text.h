@@ -1,0 +1,22 @@
+// Texts made from the table of commands: --help, the man page, bash completion.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "yoke/cli/command.h"
+
+namespace yoke {
+
+// The options that every command takes.
+OptionTable shared_options(Session& session);
+
+// `path` is what leads to the command, itself included: {"yoke", "cluster", "show"}.
+std::string help_text(const std::vector<std::string>& path, const Command& command);
+std::string overview_text(const std::vector<Command>& commands);
+std::string man_page(const std::vector<Command>& commands);
+std::string bash_completion(const std::vector<Command>& commands);
+
+// The documented table of exit statuses, one line each.
+std::string exit_status_text();
+
+}  // namespace yoke

@@ -1,0 +1,120 @@
+#include "yoke/cli/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "yoke/base/error.h"
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+// "-p,--prompt" is called --prompt in messages.
+std::string long_name(const std::string& name) { return split(name, ',').back(); }
+
+template <class T, class Parse>
+std::function<void(const std::string&)> setter(const std::string& name, T& target, Parse parse) {
+  return [name = long_name(name), &target, parse](const std::string& text) {
+    const auto parsed = parse(text);
+    if (!parsed) {
+      throw Error(ErrorCode::kUsage, fmt::format("{}: {}", name, parsed.error().message()), parsed.error().hint());
+    }
+    target = *parsed;
+  };
+}
+
+Result<int> parse_int(const std::string& text) {
+  int number = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failure == std::errc{} && rest == text.data() + text.size()) return number;
+  return Unexpected(Error(ErrorCode::kInvalid, fmt::format("'{}' is not a whole number", printable(text, 40))));
+}
+
+std::function<void(const std::string&)> choice_setter(const std::string& name, std::vector<std::string> choices,
+                                                      std::string& target) {
+  return [name = long_name(name), choices = std::move(choices), &target](const std::string& text) {
+    if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
+      throw Error(ErrorCode::kUsage, fmt::format("{} cannot be '{}'", name, printable(text, 40)),
+                  suggest(text, choices, "choices"));
+    }
+    target = text;
+  };
+}
+
+}  // namespace
+
+void OptionTable::add_value(std::string name, std::string value_name, std::string help,
+                            std::function<void(const std::string&)> set) {
+  rows_.push_back({.kind = OptionRow::Kind::kValue,
+                   .name = std::move(name),
+                   .value_name = std::move(value_name),
+                   .help = std::move(help),
+                   .set = std::move(set)});
+}
+
+void OptionTable::flag(std::string name, std::string help, bool& target) {
+  rows_.push_back({.kind = OptionRow::Kind::kFlag,
+                   .name = std::move(name),
+                   .help = std::move(help),
+                   .set = [&target](const std::string&) { target = true; }});
+}
+
+void OptionTable::value(std::string name, std::string value_name, std::string help, std::string& target) {
+  add_value(std::move(name), std::move(value_name), std::move(help),
+            [&target](const std::string& text) { target = text; });
+}
+void OptionTable::value(std::string name, std::string value_name, std::string help,
+                        std::optional<std::string>& target) {
+  add_value(std::move(name), std::move(value_name), std::move(help),
+            [&target](const std::string& text) { target = text; });
+}
+void OptionTable::value(std::string name, std::string value_name, std::string help, std::filesystem::path& target) {
+  add_value(std::move(name), std::move(value_name), std::move(help),
+            [&target](const std::string& text) { target = text; });
+}
+void OptionTable::value(std::string name, std::string value_name, std::string help, int& target) {
+  auto set = setter(name, target, parse_int);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+}
+void OptionTable::value(std::string name, std::string value_name, std::string help, Bytes& target) {
+  auto set = setter(name, target, parse_bytes);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+}
+void OptionTable::value(std::string name, std::string value_name, std::string help, BitsPerSecond& target) {
+  auto set = setter(name, target, parse_bits_per_second);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+}
+void OptionTable::value(std::string name, std::string value_name, std::string help, Seconds& target) {
+  auto set = setter(name, target, parse_seconds);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+}
+
+void OptionTable::choice(std::string name, std::string value_name, std::string help, std::vector<std::string> choices,
+                         std::string& target) {
+  auto set = choice_setter(name, choices, target);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+  rows_.back().choices = std::move(choices);
+}
+
+void OptionTable::positional(std::string name, std::string help, std::string& target, Presence presence,
+                             std::vector<std::string> choices) {
+  auto set = choice_setter(name, choices, target);
+  rows_.push_back({.kind = OptionRow::Kind::kPositional,
+                   .name = std::move(name),
+                   .help = std::move(help),
+                   .presence = presence,
+                   .choices = std::move(choices),
+                   .set = std::move(set)});
+}
+
+void OptionTable::rest(std::string name, std::string help, std::vector<std::string>& target) {
+  rows_.push_back({.kind = OptionRow::Kind::kRest,
+                   .name = std::move(name),
+                   .help = std::move(help),
+                   .set = [&target](const std::string& text) { target.push_back(text); }});
+}
+
+}  // namespace yoke

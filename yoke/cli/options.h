@@ -1,0 +1,54 @@
+// The options of one command, as a table: parsed by the command line, listed by --help, the man page and completion.
+//
+//   options.value("--nodes", "N", "how many nodes", chosen->nodes);
+//   options.flag("--bare", "leave the fast interfaces as from the factory", chosen->bare);
+//   options.positional("NODE", "a node's name or number", chosen->node, Presence::kRequired);
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "yoke/base/units.h"
+
+namespace yoke {
+
+enum class Presence { kOptional, kRequired };
+
+struct OptionRow {
+  enum class Kind { kFlag, kValue, kPositional, kRest } kind;
+  std::string name;        // "--nodes", "-p,--prompt", or a positional's "NODE"
+  std::string value_name;  // of a kValue
+  std::string help;
+  Presence presence = Presence::kOptional;
+  std::vector<std::string> choices;             // for completion; the setter checks
+  std::function<void(const std::string&)> set;  // a flag gets ""
+};
+
+class OptionTable {
+ public:
+  void flag(std::string name, std::string help, bool& target);
+  void value(std::string name, std::string value_name, std::string help, std::string& target);
+  void value(std::string name, std::string value_name, std::string help, std::optional<std::string>& target);
+  void value(std::string name, std::string value_name, std::string help, std::filesystem::path& target);
+  void value(std::string name, std::string value_name, std::string help, int& target);
+  void value(std::string name, std::string value_name, std::string help, Bytes& target);
+  void value(std::string name, std::string value_name, std::string help, BitsPerSecond& target);
+  void value(std::string name, std::string value_name, std::string help, Seconds& target);
+  void choice(std::string name, std::string value_name, std::string help, std::vector<std::string> choices,
+              std::string& target);
+  void positional(std::string name, std::string help, std::string& target, Presence presence,
+                  std::vector<std::string> choices = {});
+  void rest(std::string name, std::string help, std::vector<std::string>& target);  // all that follows, after "--"
+
+  const std::vector<OptionRow>& rows() const { return rows_; }
+
+ private:
+  void add_value(std::string name, std::string value_name, std::string help,
+                 std::function<void(const std::string&)> set);
+  std::vector<OptionRow> rows_;
+};
+
+}  // namespace yoke

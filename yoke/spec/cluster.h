@@ -1,0 +1,71 @@
+// The cluster file: which machines, how they are cabled, what to expect of them. docs/cluster-file.md describes every
+// key. Reading validates; printing gives the canonical form, which reads back to the same cluster.
+//
+//   const Cluster cluster = load_cluster("cluster.yaml");
+//   fmt::print("{}", print_cluster(cluster));
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/base/ip.h"
+#include "yoke/base/units.h"
+
+namespace yoke {
+
+enum class Topology { kDirect, kRing, kSwitch };
+std::string_view to_string(Topology topology);
+
+// One independent path of a node into the fabric.
+struct Half {
+  std::string interface;
+  Ipv4Prefix address;
+  friend bool operator==(const Half&, const Half&) = default;
+};
+
+struct ClusterNode {
+  std::string name;
+  std::string address;              // where ssh reaches it
+  std::optional<std::string> user;  // absent: as ssh decides
+  int port = 22;
+  std::vector<Half> halves;  // complete after `yoke link discover`; empty: not known yet
+  friend bool operator==(const ClusterNode&, const ClusterNode&) = default;
+};
+
+struct Fabric {
+  Topology topology = Topology::kDirect;
+  int mtu = 9000;
+  std::vector<Ipv4Prefix> subnets;  // one for each half of each cable
+  std::optional<BitsPerSecond> half_rate;
+  std::optional<BitsPerSecond> management_rate;
+  friend bool operator==(const Fabric&, const Fabric&) = default;
+};
+
+// What to expect of one node's arithmetic, where the catalogue does not say.
+struct Compute {
+  std::optional<BytesPerSecond> memory_bandwidth;
+  friend bool operator==(const Compute&, const Compute&) = default;
+};
+
+struct Cluster {
+  std::string name;
+  std::vector<ClusterNode> nodes;       // the first is the head
+  std::optional<std::string> hardware;  // a name of the catalogue; absent: to be probed
+  std::optional<Fabric> fabric;
+  std::optional<Compute> compute;
+  std::optional<std::string> lab;  // the nodes are virtual, in this lab of this machine
+  friend bool operator==(const Cluster&, const Cluster&) = default;
+};
+
+// All throw Error(kInvalid) naming file, line and what to do.
+Cluster parse_cluster(std::string_view yaml, std::string_view source);
+Cluster load_cluster(const std::filesystem::path& file);
+std::string print_cluster(const Cluster& cluster);
+
+Document to_json(const Cluster& cluster);
+Cluster cluster_from_json(const Document& document);  // validates too
+
+}  // namespace yoke

@@ -1,0 +1,211 @@
+#include "yoke/spec/cluster_rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/base/error.h"
+#include "yoke/base/text.h"
+#include "yoke/spec/hardware.h"
+
+namespace yoke {
+namespace {
+
+constexpr std::size_t kNodesMost = 1024;
+constexpr int kMtuLeast = 1280;
+constexpr int kMtuMost = 9978;  // ConnectX's largest
+
+// The place of a field to name in an error: its own line, or where it is missing the line of what should hold it.
+std::string where(const Document& document, std::initializer_list<std::string_view> keys) {
+  const Document* at = &document;
+  for (const std::string_view key : keys) {
+    if (const Document* next = at->find(key)) at = next;
+  }
+  return at->where;
+}
+
+std::string where_node(const Document& document, std::size_t index, std::string_view key) {
+  const Document* nodes = document.find("nodes");
+  if (!nodes || index >= nodes->items.size()) return document.where;
+  return where(nodes->items[index], {key});
+}
+
+[[noreturn]] void refuse(const std::string& place, std::string_view what, std::string hint) {
+  throw Error(ErrorCode::kInvalid, fmt::format("{}: {}", place, what), std::move(hint));
+}
+
+void check_name(const std::string& place, std::string_view what, std::string_view name) {
+  if (is_plain_name(name)) return;
+  refuse(place, fmt::format("'{}' cannot be {}", printable(name, 70), what),
+         "use letters, digits, '-', '_' and '.', at most 63, with a letter or digit first");
+}
+
+// A host name or an IP address. Nothing that starts with '-': it would be an option to ssh.
+bool is_address(std::string_view text) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:%";
+  return !text.empty() && text.size() <= 253 && text.front() != '-' &&
+         text.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+void check_nodes(const Cluster& cluster, const Document& document) {
+  if (cluster.nodes.empty()) {
+    refuse(where(document, {"nodes"}), "there are no nodes",
+           "list at least one: - { name: spark-1, address: 192.168.1.21 }");
+  }
+  if (cluster.nodes.size() > kNodesMost)
+    refuse(where(document, {"nodes"}), fmt::format("there are more than {} nodes", kNodesMost), "");
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    const ClusterNode& node = cluster.nodes[i];
+    check_name(where_node(document, i, "name"), "a node's name", node.name);
+    if (!is_address(node.address)) {
+      refuse(where_node(document, i, "address"), fmt::format("'{}' is no address", printable(node.address, 70)),
+             "give the host name or IP address that ssh reaches");
+    }
+    if (node.user) check_name(where_node(document, i, "user"), "a user's name", *node.user);
+    if (node.port < 1 || node.port > 65535) {
+      refuse(where_node(document, i, "port"), fmt::format("{} is no port", node.port), "ports go from 1 to 65535");
+    }
+  }
+}
+
+void check_nodes_differ(const Cluster& cluster, const Document& document) {
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const ClusterNode& a = cluster.nodes[j];
+      const ClusterNode& b = cluster.nodes[i];
+      if (a.name == b.name) {
+        refuse(where_node(document, i, "name"), fmt::format("there are two nodes named '{}'", a.name), "rename one");
+      }
+      if (a.address == b.address && a.port == b.port) {
+        refuse(where_node(document, i, "address"),
+               fmt::format("nodes '{}' and '{}' have the same address {}", a.name, b.name, a.address), "correct one");
+      }
+    }
+  }
+}
+
+void check_halves(const Cluster& cluster, const Document& document) {
+  std::vector<std::pair<Ipv4, std::string>> seen;
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    for (const Half& half : cluster.nodes[i].halves) {
+      const std::string place = where_node(document, i, "halves");
+      const bool fits = !half.interface.empty() && half.interface.size() <= 15 &&
+                        half.interface.find_first_of("/ \t\n:") == std::string::npos && half.interface.front() != '-';
+      if (!fits)
+        refuse(place, fmt::format("'{}' is no interface's name", printable(half.interface, 40)), "see 'ip link'");
+      for (const auto& [address, owner] : seen) {
+        if (address == half.address.address) {
+          refuse(place,
+                 fmt::format("{} is the address of {} and of {}/{}", to_string(address), owner, cluster.nodes[i].name,
+                             half.interface),
+                 "each half needs an address of its own");
+        }
+      }
+      seen.emplace_back(half.address.address, cluster.nodes[i].name + "/" + half.interface);
+    }
+  }
+}
+
+void check_subnets(const Cluster& cluster, const Document& document) {
+  const std::vector<Ipv4Prefix>& subnets = cluster.fabric->subnets;
+  const std::string place = where(document, {"fabric", "subnets"});
+  for (std::size_t i = 0; i < subnets.size(); ++i) {
+    const Ipv4Prefix& subnet = subnets[i];
+    if (subnet.network() != subnet) {
+      refuse(place, fmt::format("{} is an address, not a network", to_string(subnet)),
+             fmt::format("its network is {}", to_string(subnet.network())));
+    }
+    if (subnet.length < 8 || subnet.host_count() < cluster.nodes.size()) {
+      refuse(place, fmt::format("{} does not suit {} nodes", to_string(subnet), cluster.nodes.size()),
+             "a /24 is usual");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (overlap(subnets[j], subnet)) {
+        refuse(place, fmt::format("{} and {} overlap", to_string(subnets[j]), to_string(subnet)),
+               "each half of a cable needs a subnet of its own, else all traffic may leave by one half");
+      }
+    }
+    for (const ClusterNode& node : cluster.nodes) {
+      const Result<Ipv4> management = parse_ipv4(node.address);
+      if (management && subnet.contains(*management)) {
+        refuse(place,
+               fmt::format("{} holds the management address {} of '{}'", to_string(subnet), node.address, node.name),
+               "the fabric's subnets must not be the management network's");
+      }
+    }
+  }
+}
+
+void check_topology(const Cluster& cluster, const Document& document) {
+  const std::size_t nodes = cluster.nodes.size();
+  const std::string place = where(document, {"fabric", "topology"});
+  switch (cluster.fabric->topology) {
+    case Topology::kDirect:
+      if (nodes > 2)
+        refuse(place, fmt::format("{} nodes cannot be cabled directly", nodes),
+               "three or more need topology: ring or topology: switch");
+      break;
+    case Topology::kRing:
+      if (nodes < 3)
+        refuse(place, fmt::format("a ring has at least three nodes, not {}", nodes), "two nodes are topology: direct");
+      break;
+    case Topology::kSwitch:
+      break;
+  }
+  const std::vector<Ipv4Prefix>& subnets = cluster.fabric->subnets;
+  const Hardware* hardware = cluster.hardware ? find_hardware(*cluster.hardware) : nullptr;
+  if (subnets.empty() || !hardware) return;
+  const auto halves = static_cast<std::size_t>(hardware->halves_per_cable);
+  const std::size_t needed = cluster.fabric->topology == Topology::kRing ? nodes * halves : halves;
+  if (subnets.size() % needed != 0) {
+    refuse(where(document, {"fabric", "subnets"}),
+           fmt::format("{} subnets for a {} of {} nodes with {} halves a cable", subnets.size(),
+                       to_string(cluster.fabric->topology), nodes, halves),
+           fmt::format("give {}: one for each half of each cable", needed));
+  }
+}
+
+void check_expectations(const Cluster& cluster, const Document& document) {
+  const auto positive = [&](const auto& rate, std::initializer_list<std::string_view> keys) {
+    if (rate && rate->value <= 0) refuse(where(document, keys), "a rate must be above zero", "");
+  };
+  if (cluster.compute) positive(cluster.compute->memory_bandwidth, {"compute", "memory_bandwidth"});
+  if (!cluster.fabric) return;
+  positive(cluster.fabric->half_rate, {"fabric", "half_rate"});
+  positive(cluster.fabric->management_rate, {"fabric", "management_rate"});
+  const int mtu = cluster.fabric->mtu;
+  if (mtu < kMtuLeast || mtu > kMtuMost) {
+    refuse(where(document, {"fabric", "mtu"}), fmt::format("an MTU of {} makes no sense", mtu),
+           fmt::format("it goes from {} to {}; 9000 is right for RoCE", kMtuLeast, kMtuMost));
+  }
+}
+
+}  // namespace
+
+bool is_plain_name(std::string_view name) {
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && name.size() <= 63 && is_word(name.front()) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return is_word(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+void check_cluster_rules(const Cluster& cluster, const Document& document) {
+  check_name(where(document, {"name"}), "a cluster's name", cluster.name);
+  if (cluster.lab) check_name(where(document, {"lab"}), "a lab's name", *cluster.lab);
+  check_nodes(cluster, document);
+  check_nodes_differ(cluster, document);
+  check_halves(cluster, document);
+  if (cluster.hardware && !find_hardware(*cluster.hardware)) {
+    const std::vector<std::string> names = hardware_names();
+    refuse(where(document, {"hardware"}), fmt::format("the catalogue has no '{}'", printable(*cluster.hardware, 40)),
+           suggest(*cluster.hardware, names, "names") + "; without the key the machines are probed");
+  }
+  check_expectations(cluster, document);
+  if (cluster.fabric) {
+    check_topology(cluster, document);
+    check_subnets(cluster, document);
+  }
+}
+
+}  // namespace yoke

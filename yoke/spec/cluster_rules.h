@@ -1,0 +1,15 @@
+// What a cluster must satisfy beyond the types of its fields. One rule per function, in the order a person would fix.
+#pragma once
+#include "yoke/base/document.h"
+#include "yoke/spec/cluster.h"
+
+namespace yoke {
+
+// `document` is what the cluster was read from: errors name its lines.
+void check_cluster_rules(const Cluster& cluster, const Document& document);
+
+// A name that may stand in a path, a host name and a shell word: letters, digits, '-', '_' and '.', up to 63 of them,
+// a letter or digit first. Also for labs.
+bool is_plain_name(std::string_view name);
+
+}  // namespace yoke

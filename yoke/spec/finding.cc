@@ -1,0 +1,28 @@
+#include "yoke/spec/finding.h"
+
+#include <array>
+
+#include "yoke/base/fields.h"
+
+namespace yoke {
+
+constexpr auto enum_names(Severity) {
+  return std::array{std::pair{"note", Severity::kNote}, std::pair{"warning", Severity::kWarning},
+                    std::pair{"fault", Severity::kFault}};
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, Finding& finding) {
+  visit.required("rule", finding.rule);
+  visit.required("severity", finding.severity);
+  visit.optional("node", finding.node);
+  visit.required("what", finding.what);
+  visit.required("evidence", finding.evidence);
+  visit.required("consequence", finding.consequence);
+  visit.required("fix", finding.fix);
+}
+
+Document to_json(const Finding& finding) { return to_document(finding); }
+Finding finding_from_json(const Document& document) { return from_document<Finding>(document); }
+
+}  // namespace yoke

@@ -1,0 +1,74 @@
+#include "yoke/spec/hardware.h"
+
+#include <array>
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+// Memory is what programs can use, bandwidth the data sheet's. A Spark's cage reports 200 Gb/s on each of its two
+// PCIe functions, but each is one Gen5 x4 link and carries about 100: measured 92 to 98 together, up to 111 alone.
+constexpr std::array kCatalogue = {
+    Hardware{.name = "spark",
+             .title = "NVIDIA DGX Spark, Dell Pro Max with GB10 and kin",
+             .gpu = "NVIDIA GB10",
+             .gpus = 1,
+             .gpu_memory = 119_GiB,
+             .unified = true,
+             .gpu_memory_bandwidth = 273_GBps,
+             .half_rate = 100_Gbps,
+             .halves_per_cable = 2,
+             .management_rate = 10_Gbps},
+    Hardware{.name = "b300",
+             .title = "8x B300 server (Dell XE9780, HGX B300)",
+             .gpu = "NVIDIA B300",
+             .gpus = 8,
+             .gpu_memory = 268_GiB,
+             .gpu_memory_bandwidth = 8000_GBps,
+             .half_rate = 800_Gbps,
+             .management_rate = 10_Gbps},
+    Hardware{.name = "b200",
+             .title = "8x B200 server (HGX B200)",
+             .gpu = "NVIDIA B200",
+             .gpus = 8,
+             .gpu_memory = 167_GiB,
+             .gpu_memory_bandwidth = 7700_GBps,
+             .half_rate = 400_Gbps,
+             .management_rate = 10_Gbps},
+    Hardware{.name = "h200",
+             .title = "8x H200 server (HGX H200)",
+             .gpu = "NVIDIA H200",
+             .gpus = 8,
+             .gpu_memory = 131_GiB,
+             .gpu_memory_bandwidth = 4800_GBps,
+             .half_rate = 400_Gbps,
+             .management_rate = 10_Gbps},
+    Hardware{.name = "h100",
+             .title = "8x H100 server (HGX H100)",
+             .gpu = "NVIDIA H100 80GB HBM3",
+             .gpus = 8,
+             .gpu_memory = 74_GiB,
+             .gpu_memory_bandwidth = 3350_GBps,
+             .half_rate = 400_Gbps,
+             .management_rate = 10_Gbps},
+};
+
+}  // namespace
+
+std::span<const Hardware> hardware_catalogue() { return kCatalogue; }
+
+const Hardware* find_hardware(std::string_view name) {
+  for (const Hardware& hardware : kCatalogue) {
+    if (hardware.name == name) return &hardware;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> hardware_names() {
+  std::vector<std::string> names;
+  for (const Hardware& hardware : kCatalogue) names.emplace_back(hardware.name);
+  return names;
+}
+
+}  // namespace yoke

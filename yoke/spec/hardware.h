@@ -1,0 +1,31 @@
+// The catalogue of machines that yoke knows by name, with what their data sheets promise. A cluster file's own
+// expectations (fabric.half_rate, compute) come before these.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "yoke/base/units.h"
+
+namespace yoke {
+
+struct Hardware {
+  std::string_view name;  // as in a cluster file
+  std::string_view title;
+  std::string_view gpu;
+  int gpus = 1;
+  Bytes gpu_memory;  // usable, of one GPU; on unified memory what the system sees
+  bool unified = false;
+  BytesPerSecond gpu_memory_bandwidth;
+  BitsPerSecond half_rate;  // of one independent network path: half a port on a Spark, a NIC on a server
+  int halves_per_cable = 1;
+  BitsPerSecond management_rate;
+};
+
+std::span<const Hardware> hardware_catalogue();
+const Hardware* find_hardware(std::string_view name);  // null when unknown
+std::vector<std::string> hardware_names();
+
+}  // namespace yoke
