@@ -1,12 +1,13 @@
-# Cross-build for 64-bit Arm with Debian's multiarch packages: scripts/install-deps --aarch64 installs them.
+# Cross-build for 64-bit Arm: `scripts/install-deps aarch64` installs the compiler and the emulator, and unpacks Debian's
+# arm64 archives under build/aarch64-root. Headers come from /usr/include, where they are the same for every machine.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
-set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH ${CMAKE_CURRENT_LIST_DIR}/../build/aarch64-root)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
-# The native archives lie beside the foreign ones; only the multiarch folder is ours.
-set(CMAKE_SYSTEM_LIBRARY_PATH /usr/lib/aarch64-linux-gnu)
-set(CMAKE_IGNORE_PATH /usr/lib /usr/lib/x86_64-linux-gnu /lib/x86_64-linux-gnu)
-# With -L / the emulator finds the foreign loader at /lib/ld-linux-aarch64.so.1.
-set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64-static;-L;/")
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+# The cross-compiler's own glibc and libstdc++ lie where the emulator is told to look.
+set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64-static;-L;/usr/aarch64-linux-gnu")

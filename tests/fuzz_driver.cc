@@ -42,12 +42,23 @@ std::string mutate(yoke::Random& random, const std::vector<std::string>& seeds) 
   for (std::uint64_t change = 1 + random.below(8); change > 0; --change) {
     const std::size_t at = random.below(text.size() + 1);
     switch (random.below(6)) {
-      case 0: text.insert(at, 1, static_cast<char>(random.below(256))); break;
-      case 1: if (at < text.size()) text.erase(at, 1 + random.below(16)); break;
-      case 2: if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1U << random.below(8))); break;
-      case 3: text.insert(at, text.substr(random.below(text.size() + 1), random.below(64))); break;
-      case 4: text.insert(at, seeds[random.below(seeds.size())].substr(0, random.below(200))); break;
-      default: text.insert(at, std::string(random.below(300), text.empty() ? '[' : text[random.below(text.size())]));
+      case 0:
+        text.insert(at, 1, static_cast<char>(random.below(256)));
+        break;
+      case 1:
+        if (at < text.size()) text.erase(at, 1 + random.below(16));
+        break;
+      case 2:
+        if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1U << random.below(8)));
+        break;
+      case 3:
+        text.insert(at, text.substr(random.below(text.size() + 1), random.below(64)));
+        break;
+      case 4:
+        text.insert(at, seeds[random.below(seeds.size())].substr(0, random.below(200)));
+        break;
+      default:
+        text.insert(at, std::string(random.below(300), text.empty() ? '[' : text[random.below(text.size())]));
     }
   }
   if (text.size() > 65536) text.resize(65536);

@@ -106,7 +106,9 @@ std::string printable(std::string_view text, std::size_t most) {
     if (shown.size() >= most) return shown + "…";
     const std::size_t length = utf8_length(text.substr(at));
     const auto byte = static_cast<unsigned char>(text[at]);
-    if (length == 0 || byte < 0x20 || byte == 0x7F) {
+    // U+0080 to U+009F are control characters too: some terminals take U+009B for the start of an escape sequence.
+    const bool is_c1 = length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;
+    if (length == 0 || byte < 0x20 || byte == 0x7F || is_c1) {
       shown += fmt::format("\\x{:02x}", byte);
       ++at;
     } else {

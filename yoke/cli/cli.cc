@@ -25,7 +25,7 @@ struct ClosedPipe {};
 
 // One command with its parser, and what was found for it.
 struct Bound {
-  const Command* command = nullptr;
+  const CommandRow* command = nullptr;
   std::vector<std::string> path;
   CLI::App* app = nullptr;
   OptionTable options;
@@ -58,13 +58,13 @@ void declare(CLI::App& app, const OptionTable& options) {
 
 class Parser {
  public:
-  Parser(const std::vector<Command>& commands, Session& session) : shared_(shared_options(session)) {
+  Parser(const std::vector<CommandRow>& commands, Session& session) : shared_(shared_options(session)) {
     root_.set_help_flag();
     root_.allow_extras();
     root_.add_flag("-h,--help", root_help_);
     root_.add_flag("--version", version_);
     declare(root_, shared_);
-    for (const Command& command : commands) bind(command, root_, {"yoke"});
+    for (const CommandRow& command : commands) bind(command, root_, {"yoke"});
   }
 
   // Finds the innermost command given. Null: none was.
@@ -81,7 +81,7 @@ class Parser {
   bool root_help() const { return root_help_; }
   bool version() const { return version_; }
 
-  void refuse_extras(const Bound* bound, const std::vector<Command>& commands) const {
+  void refuse_extras(const Bound* bound, const std::vector<CommandRow>& commands) const {
     const std::vector<std::string> all = root_.remaining(true);
     if (all.empty()) return;
     const std::string wrong = printable(all.front(), 60);
@@ -90,13 +90,13 @@ class Parser {
       throw Error(ErrorCode::kUsage, fmt::format("'{}' has no option '{}'", path, wrong),
                   suggest(all.front(), option_names(bound), "options"));
     }
-    const std::vector<Command>& choices = bound ? bound->command->subcommands : commands;
+    const std::vector<CommandRow>& choices = bound ? bound->command->subcommands : commands;
     if (choices.empty()) {
       throw Error(ErrorCode::kUsage, fmt::format("'{}' does not take '{}'", path, wrong),
                   fmt::format("see '{} --help'", path));
     }
     std::vector<std::string> names;
-    for (const Command& choice : choices) names.push_back(choice.name);
+    for (const CommandRow& choice : choices) names.push_back(choice.name);
     throw Error(ErrorCode::kUsage, fmt::format("'{}' has no command '{}'", path, wrong),
                 suggest(all.front(), names, "commands"));
   }
@@ -110,7 +110,7 @@ class Parser {
   }
 
  private:
-  void bind(const Command& command, CLI::App& parent, std::vector<std::string> path) {
+  void bind(const CommandRow& command, CLI::App& parent, std::vector<std::string> path) {
     path.push_back(command.name);
     auto bound = std::make_unique<Bound>();
     bound->command = &command;
@@ -124,7 +124,7 @@ class Parser {
     declare(*bound->app, bound->options);
     CLI::App& app = *bound->app;
     bound_.push_back(std::move(bound));
-    for (const Command& sub : command.subcommands) bind(sub, app, path);
+    for (const CommandRow& sub : command.subcommands) bind(sub, app, path);
   }
 
   std::vector<std::string> option_names(const Bound* bound) const {
@@ -148,7 +148,7 @@ class Parser {
 };
 
 int dispatch(const std::vector<std::string>& arguments, Session& session) {
-  const std::vector<Command> commands = command_table();
+  const std::vector<CommandRow> commands = command_table();
   Parser parser(commands, session);
   const Bound* bound = nullptr;
   try {
@@ -177,7 +177,7 @@ int dispatch(const std::vector<std::string>& arguments, Session& session) {
   }
   if (!bound->action) {
     std::vector<std::string> names;
-    for (const Command& sub : bound->command->subcommands) names.push_back(sub.name);
+    for (const CommandRow& sub : bound->command->subcommands) names.push_back(sub.name);
     throw Error(ErrorCode::kUsage, fmt::format("'{}' needs a command", fmt::join(bound->path, " ")),
                 fmt::format("the commands are {}", fmt::join(names, ", ")));
   }

@@ -1,4 +1,4 @@
-// yoke cluster: the cluster file read, checked and printed back; and whether ssh reaches what it names.
+// yoke cluster show: the cluster file read, checked and printed back.
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
@@ -8,7 +8,7 @@
 namespace yoke {
 namespace {
 
-Command show_command() {
+CommandRow show_command() {
   return {.name = "show",
           .summary = "check the cluster file and print it in its canonical form",
           .description =
@@ -31,13 +31,14 @@ Command show_command() {
 
 }  // namespace
 
-Command cluster_command() {
-  return {.name = "cluster",
-          .summary = "look at the cluster file, and whether its nodes can be reached",
-          .description = "Looks at the cluster file. Nothing here changes a machine.",
-          .examples = {{"yoke cluster show", "check and print the file"}},
-          .prepare = {},
-          .subcommands = {show_command()}};
+CommandRow cluster_command() {
+  return {
+      .name = "cluster",
+      .summary = "look at the cluster file, and whether its nodes can be reached",
+      .description = "Looks at the cluster file, and whether its nodes can be reached.",
+      .examples = {{"yoke cluster show", "check and print the file"}, {"yoke cluster reach", "try ssh to every node"}},
+      .prepare = {},
+      .subcommands = {show_command(), cluster_reach_command()}};
 }
 
 }  // namespace yoke

@@ -30,13 +30,13 @@ struct Example {
   std::string says;
 };
 
-struct Command {
+struct CommandRow {
   std::string name;
   std::string summary;      // one line, no full stop
   std::string description;  // paragraphs for --help and the man page
   std::vector<Example> examples;
   std::function<Action(OptionTable&)> prepare;  // declares the options and returns what runs; empty for a mere group
-  std::vector<Command> subcommands;
+  std::vector<CommandRow> subcommands;
 };
 
 }  // namespace yoke

@@ -2,7 +2,7 @@
 
 namespace yoke {
 
-std::vector<Command> command_table() {
+std::vector<CommandRow> command_table() {
   return {
       cluster_command(), completion_command(), help_command(), man_command(), version_command(),
   };

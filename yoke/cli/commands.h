@@ -6,13 +6,14 @@
 
 namespace yoke {
 
-std::vector<Command> command_table();
+std::vector<CommandRow> command_table();
 
-Command cluster_command();
-Command completion_command();
-Command help_command();
-Command man_command();
-Command version_command();
+CommandRow cluster_command();
+CommandRow cluster_reach_command();  // of cluster_command
+CommandRow completion_command();
+CommandRow help_command();
+CommandRow man_command();
+CommandRow version_command();
 
 // What `yoke` alone says: where you stand and the next step.
 int say_where_you_stand(Session& session);

@@ -20,11 +20,11 @@ std::vector<std::string> option_words(const OptionTable& options) {
 }
 
 // One case per command: what may follow it, and after an option with choices, these.
-void add_cases(const std::string& path, const Command& command, std::string& words, std::string& values) {
+void add_cases(const std::string& path, const CommandRow& command, std::string& words, std::string& values) {
   OptionTable options;
   if (command.prepare) command.prepare(options);
   std::vector<std::string> all = option_words(options);
-  for (const Command& sub : command.subcommands) all.push_back(sub.name);
+  for (const CommandRow& sub : command.subcommands) all.push_back(sub.name);
   for (const OptionRow& row : options.rows()) {
     if (row.kind == OptionRow::Kind::kPositional) all.insert(all.end(), row.choices.begin(), row.choices.end());
     if (row.kind != OptionRow::Kind::kValue) continue;
@@ -36,17 +36,17 @@ void add_cases(const std::string& path, const Command& command, std::string& wor
                                 option, fmt::join(row.choices, " "));
   }
   words += fmt::format("    '{}') words='{}' ;;\n", path, fmt::join(all, " "));
-  for (const Command& sub : command.subcommands) add_cases(path + " " + sub.name, sub, words, values);
+  for (const CommandRow& sub : command.subcommands) add_cases(path + " " + sub.name, sub, words, values);
 }
 
 }  // namespace
 
-std::string bash_completion(const std::vector<Command>& commands) {
+std::string bash_completion(const std::vector<CommandRow>& commands) {
   std::string words;
   std::string values;
   std::string names;
   std::string paths = "yoke";
-  Command root{
+  CommandRow root{
       .name = "yoke", .summary = {}, .description = {}, .examples = {}, .prepare = {}, .subcommands = commands};
   add_cases("yoke", root, words, values);
   Session unused;
@@ -80,7 +80,7 @@ complete -o default -F _yoke yoke
                      values, words, fmt::join(option_words(shared_options(unused)), " "));
 }
 
-Command completion_command() {
+CommandRow completion_command() {
   return {.name = "completion",
           .summary = "print the shell's completion script",
           .description = "Prints a script that completes commands and options in bash.",
@@ -96,7 +96,7 @@ Command completion_command() {
           }};
 }
 
-Command man_command() {
+CommandRow man_command() {
   return {.name = "man",
           .summary = "print the manual page",
           .description = "Prints the manual page in the man macros of groff.",
@@ -109,7 +109,7 @@ Command man_command() {
           }};
 }
 
-Command help_command() {
+CommandRow help_command() {
   return {
       .name = "help",
       .summary = "list the commands, or the exit statuses",

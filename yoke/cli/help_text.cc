@@ -59,7 +59,7 @@ std::string option_lines(const OptionTable& options, bool positional) {
   return two_columns(rows);
 }
 
-std::string usage_line(const std::vector<std::string>& path, const Command& command, const OptionTable& options) {
+std::string usage_line(const std::vector<std::string>& path, const CommandRow& command, const OptionTable& options) {
   std::string line = fmt::format("{}", fmt::join(path, " "));
   if (!command.subcommands.empty()) line += command.prepare ? " [COMMAND]" : " COMMAND";
   bool has_options = false;
@@ -78,15 +78,15 @@ std::string usage_line(const std::vector<std::string>& path, const Command& comm
   return line + (has_options ? " [options]" : "");
 }
 
-OptionTable options_of(const Command& command) {
+OptionTable options_of(const CommandRow& command) {
   OptionTable options;
   if (command.prepare) command.prepare(options);
   return options;
 }
 
-std::string subcommand_lines(const std::vector<Command>& commands) {
+std::string subcommand_lines(const std::vector<CommandRow>& commands) {
   std::vector<std::pair<std::string, std::string>> rows;
-  for (const Command& command : commands) rows.emplace_back(command.name, command.summary);
+  for (const CommandRow& command : commands) rows.emplace_back(command.name, command.summary);
   return two_columns(rows);
 }
 
@@ -102,7 +102,7 @@ OptionTable shared_options(Session& session) {
   return options;
 }
 
-std::string help_text(const std::vector<std::string>& path, const Command& command) {
+std::string help_text(const std::vector<std::string>& path, const CommandRow& command) {
   const OptionTable options = options_of(command);
   std::string text = fmt::format("{}\n\n{}\n", usage_line(path, command, options), wrap(command.description, 0));
   if (!command.subcommands.empty()) text += "\nCommands:\n" + subcommand_lines(command.subcommands);
@@ -116,7 +116,7 @@ std::string help_text(const std::vector<std::string>& path, const Command& comma
   return text;
 }
 
-std::string overview_text(const std::vector<Command>& commands) {
+std::string overview_text(const std::vector<CommandRow>& commands) {
   Session unused;
   return "yoke COMMAND [options]\n\nOne model, several machines. `yoke` alone says where you stand and the next "
          "step.\n\nCommands:\n" +

@@ -11,10 +11,10 @@ namespace yoke {
 OptionTable shared_options(Session& session);
 
 // `path` is what leads to the command, itself included: {"yoke", "cluster", "show"}.
-std::string help_text(const std::vector<std::string>& path, const Command& command);
-std::string overview_text(const std::vector<Command>& commands);
-std::string man_page(const std::vector<Command>& commands);
-std::string bash_completion(const std::vector<Command>& commands);
+std::string help_text(const std::vector<std::string>& path, const CommandRow& command);
+std::string overview_text(const std::vector<CommandRow>& commands);
+std::string man_page(const std::vector<CommandRow>& commands);
+std::string bash_completion(const std::vector<CommandRow>& commands);
 
 // The documented table of exit statuses, one line each.
 std::string exit_status_text();

@@ -33,7 +33,7 @@ void add_options(const OptionTable& options, std::string& out) {
   }
 }
 
-void add_command(const std::string& path, const Command& command, std::string& out) {
+void add_command(const std::string& path, const CommandRow& command, std::string& out) {
   const std::string whole = path + " " + command.name;
   out += fmt::format(".SS {}\n{}\n", roff(whole), roff(command.description));
   OptionTable options;
@@ -42,15 +42,15 @@ void add_command(const std::string& path, const Command& command, std::string& o
   for (const Example& example : command.examples) {
     out += fmt::format(".PP\n.nf\n{}\n.fi\n.RS\n{}\n.RE\n", roff(example.line), roff(example.says));
   }
-  for (const Command& sub : command.subcommands) add_command(whole, sub, out);
+  for (const CommandRow& sub : command.subcommands) add_command(whole, sub, out);
 }
 
 }  // namespace
 
-std::string man_page(const std::vector<Command>& commands) {
+std::string man_page(const std::vector<CommandRow>& commands) {
   std::string out = fmt::format(".TH YOKE 1 \"\" \"yoke {}\" \"User Commands\"\n", build_info().version);
   out += ".SH NAME\nyoke \\- one model, several machines\n.SH SYNOPSIS\n.B yoke\n.I COMMAND\n[options]\n.SH COMMANDS\n";
-  for (const Command& command : commands) add_command("yoke", command, out);
+  for (const CommandRow& command : commands) add_command("yoke", command, out);
   out += ".SH OPTIONS OF EVERY COMMAND\n";
   Session unused;
   add_options(shared_options(unused), out);

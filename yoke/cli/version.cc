@@ -28,7 +28,7 @@ int run(Session& session) {
 
 }  // namespace
 
-Command version_command() {
+CommandRow version_command() {
   return {.name = "version",
           .summary = "print version, commit, compiler and what this build contains",
           .description = "Prints what this program was built from and what it contains.",

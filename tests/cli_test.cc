@@ -1,0 +1,203 @@
+// The program as a person or a script meets it.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <regex>
+
+#include "tests/program.h"
+#include "yoke/base/build_info.h"
+#include "yoke/base/error.h"
+#include "yoke/base/json.h"
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace literals;
+
+constexpr std::string_view kDesk =
+    "name: desk\nnodes:\n  - { name: spark-1, address: 192.168.1.21 }\n  - { name: spark-2, address: 192.168.1.22 }\n";
+
+struct InFolder : testing::Test {
+  ScratchDir scratch;
+  Outcome yoke(std::vector<std::string> arguments) {
+    return run_yoke(std::move(arguments), {.folder = scratch.path()});
+  }
+  void write_cluster(std::string_view text) { write_file_atomically(scratch.path() / "cluster.yaml", text); }
+};
+struct Cli : InFolder {};
+
+TEST_F(Cli, AloneSaysWhereYouStandAndTheNextStep) {
+  EXPECT_NE(yoke({}).out.find("no cluster file in this folder"), std::string::npos);
+  write_cluster(kDesk);
+  const Outcome outcome = yoke({});
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_NE(outcome.out.find("cluster 'desk' from cluster.yaml: 2 nodes, head spark-1"), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("Next:"), std::string::npos);
+  EXPECT_EQ(parse_json(yoke({"--json"}).out, "out").fields.size(), 2U);
+}
+
+TEST_F(Cli, VersionTellsCommitCompilerAndContents) {
+  const Outcome outcome = yoke({"version"});
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_NE(outcome.out.find(build_info().commit), std::string::npos);
+  EXPECT_NE(outcome.out.find(build_info().compiler), std::string::npos);
+  EXPECT_NE(outcome.out.find("cuda: "), std::string::npos);
+  EXPECT_EQ(parse_json(yoke({"version", "--json"}).out, "out").find("version")->text, build_info().version);
+  EXPECT_EQ(yoke({"--version"}).out, outcome.out);
+}
+
+TEST_F(Cli, ClusterShowPrintsTheCanonicalFormWhichIsItsOwn) {
+  write_cluster(kDesk);
+  const Outcome first = yoke({"cluster", "show"});
+  ASSERT_EQ(first.exit_status, 0) << first.err;
+  write_cluster(first.out);
+  EXPECT_EQ(yoke({"cluster", "show"}).out, first.out);
+  EXPECT_EQ(parse_json(yoke({"cluster", "show", "--json"}).out, "out").find("nodes")->items.size(), 2U);
+}
+
+struct Mistake {
+  const char* name;
+  std::vector<std::string> arguments;
+  int exit_status;
+  const char* message;
+  const char* hint;
+};
+
+class CliMistakes : public InFolder, public testing::WithParamInterface<Mistake> {};
+TEST_P(CliMistakes, GetOneClearErrorWithAHint) {
+  const Outcome outcome = yoke(GetParam().arguments);
+  EXPECT_EQ(outcome.exit_status, GetParam().exit_status);
+  EXPECT_NE(outcome.err.find(GetParam().message), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(GetParam().hint), std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+}
+INSTANTIATE_TEST_SUITE_P(
+    Lines, CliMistakes,
+    testing::Values(
+        Mistake{"MistypedCommand", {"verison"}, 2, "has no command 'verison'", "did you mean 'version'?"},
+        Mistake{"UnknownCommand", {"zzzz"}, 2, "has no command 'zzzz'", "the commands are"},
+        Mistake{"MistypedSubcommand", {"cluster", "shw"}, 2, "'yoke cluster' has no command 'shw'", "'show'"},
+        Mistake{"GroupAlone", {"cluster"}, 2, "'yoke cluster' needs a command", "show"},
+        Mistake{"MistypedOption", {"version", "--jsno"}, 2, "'yoke version' has no option '--jsno'", "'--json'"},
+        Mistake{"OptionWithoutValue", {"cluster", "show", "--cluster"}, 2, "--cluster needs a value", "--help"},
+        Mistake{"TooManyArguments", {"version", "now"}, 2, "does not take 'now'", "--help"},
+        Mistake{"MissingArgument", {"completion"}, 2, "'yoke completion' needs SHELL", "bash"},
+        Mistake{"UnknownShell", {"completion", "fish"}, 2, "SHELL cannot be 'fish'", "bash"},
+        Mistake{"NoClusterFile", {"cluster", "show"}, 5, "there is no cluster.yaml in this folder", "--cluster FILE"},
+        Mistake{
+            "WrongClusterFile", {"cluster", "show", "--cluster", "no.yaml"}, 5, "no cluster file 'no.yaml'", "path"},
+        Mistake{"FolderAsClusterFile", {"cluster", "show", "--cluster", "."}, 4, "is a folder", ""},
+        Mistake{"ControlCharacters", {"\x1b[31mred"}, 2, "'\\x1b[31mred'", ""}),
+    [](const auto& test) { return test.param.name; });
+
+TEST_F(Cli, ErrorsAreJsonForScripts) {
+  write_cluster("name: desk\nnoodles: []\n");
+  const Outcome outcome = yoke({"cluster", "show", "--json"});
+  EXPECT_EQ(outcome.exit_status, 4);
+  const Document error = *parse_json(outcome.out, "out").find("error");
+  EXPECT_EQ(error.find("code")->text, "invalid");
+  EXPECT_EQ(error.find("message")->text, "cluster.yaml:2: unknown key 'noodles'");
+  EXPECT_EQ(error.find("exit_status")->text, "4");
+}
+
+TEST_F(Cli, GarbageOfTenMegabytesIsRefusedAtOnce) {
+  std::string garbage;
+  for (int i = 0; garbage.size() < (10U << 20U); ++i) garbage += static_cast<char>(i * 7919 >> 3);
+  write_cluster(garbage);
+  const Outcome outcome = yoke({"cluster", "show"});
+  EXPECT_EQ(outcome.exit_status, 4);
+  EXPECT_NE(outcome.err.find("more than the 1 MiB"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
+  for (const std::vector<std::string>& path : std::vector<std::vector<std::string>>{
+           {"cluster"}, {"cluster", "show"}, {"cluster", "reach"}, {"completion"}, {"help"}, {"man"}, {"version"}}) {
+    std::vector<std::string> arguments = path;
+    arguments.emplace_back("--help");
+    const Outcome outcome = yoke(arguments);
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("Examples:"), std::string::npos) << path.back();
+    for (const std::string& line : split(outcome.out, '\n')) EXPECT_LE(count_columns(line), 80U) << line;
+  }
+}
+
+TEST_F(Cli, AClosedOrFullStandardOutputIsAnErrorAndAClosedPipeIsQuiet) {
+  const Outcome closed = run({.argv = {"sh", "-c", "exec \"$0\" version >&-", YOKE_PROGRAM}});
+  EXPECT_EQ(closed.exit_status, 7);
+  EXPECT_NE(closed.err.find("cannot write to standard output"), std::string::npos);
+  const Outcome full = run({.argv = {"sh", "-c", "exec \"$0\" version >/dev/full", YOKE_PROGRAM}});
+  EXPECT_EQ(full.exit_status, 9);
+  EXPECT_NE(full.err.find("No space left"), std::string::npos);
+  const Outcome pipe = run({.argv = {"bash", "-c", "\"$0\" man | true; echo ${PIPESTATUS[0]}", YOKE_PROGRAM}});
+  EXPECT_TRUE(pipe.out == "141\n" || pipe.out == "0\n") << pipe.out;  // 0 where all was written before `true` ended
+  EXPECT_EQ(pipe.err, "");
+}
+
+TEST_F(Cli, NothingIsColouredIntoAPipe) { EXPECT_EQ(yoke({"zzzz"}).err.find('\x1b'), std::string::npos); }
+
+TEST_F(Cli, BashCompletesCommandsSubcommandsAndOptions) {
+  const auto complete = [&](const std::string& words) {
+    return run({.argv = {"bash", "-c",
+                         "source <(\"$0\" completion bash); COMP_WORDS=($1); [[ $1 == *' ' ]] && COMP_WORDS+=(''); "
+                         "COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _yoke; printf '%s\\n' \"${COMPREPLY[@]}\"",
+                         YOKE_PROGRAM, words}})
+        .out;
+  };
+  EXPECT_EQ(complete("yoke vers"), "version\n");
+  EXPECT_NE(complete("yoke ").find("cluster\n"), std::string::npos);
+  EXPECT_EQ(complete("yoke cluster sh"), "show\n");
+  EXPECT_EQ(complete("yoke completion b"), "bash\n");
+  EXPECT_EQ(complete("yoke cluster show --js"), "--json\n");
+}
+
+TEST_F(Cli, TheManualPageIsValidForMan) {
+  write_file_atomically(scratch.path() / "yoke.1", yoke({"man"}).out);
+  const Outcome outcome = run({.argv = {"man", "--warnings", "-E", "UTF-8", "-l", "yoke.1"},
+                               .environment = {{"MANWIDTH", "80"}, {"MAN_KEEP_FORMATTING", ""}},
+                               .folder = scratch.path()});
+  if (outcome.exit_status == 127) GTEST_SKIP() << "man is not installed";
+  EXPECT_TRUE(outcome.ok()) << outcome.describe();
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_NE(outcome.out.find("EXIT STATUS"), std::string::npos);
+  EXPECT_NE(outcome.out.find("yoke cluster show"), std::string::npos);
+}
+
+TEST_F(Cli, StartsQuickly) {
+  const Instant start = real_clock().now();
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(yoke({"version"}).exit_status, 0);
+  // A rough guard: `make bench` measures it. Sanitizers and emulators take their time.
+  if (!build_info().sanitizers.empty() || std::string_view(YOKE_PROGRAM).find("aarch64") != std::string_view::npos) {
+    GTEST_SKIP() << "only a native release build is quick";
+  }
+  EXPECT_LT(to_seconds(real_clock().now() - start).value / 10, 0.1);
+}
+
+TEST(Docs, ListEveryExitStatusAsTheProgramHasThem) {
+  const std::string text = read_file(fs::path(YOKE_SOURCE_DIR) / "docs/errors.md");
+  for (const ErrorCodeInfo& row : error_codes()) {
+    const std::string line =
+        fmt::format("| {} | `{}` | {} | {} |", row.exit_status, row.name, row.http_status, row.meaning);
+    EXPECT_NE(text.find(line), std::string::npos) << "docs/errors.md lacks: " << line;
+  }
+}
+
+TEST(Docs, ClusterFilesShownAreValid) {
+  const std::string text = read_file(fs::path(YOKE_SOURCE_DIR) / "docs/cluster-file.md");
+  const ScratchDir scratch;
+  int found = 0;
+  for (std::size_t at = text.find("```yaml\n"); at != std::string::npos; at = text.find("```yaml\n", at), ++found) {
+    at += 8;
+    write_file_atomically(scratch.path() / "cluster.yaml", text.substr(at, text.find("```", at) - at));
+    const Outcome outcome = run_yoke({"cluster", "show"}, {.folder = scratch.path()});
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  }
+  EXPECT_GE(found, 2);
+}
+
+}  // namespace
+}  // namespace yoke

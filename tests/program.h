@@ -1,0 +1,16 @@
+// The built program as tests run it: arguments in, exit status and output out.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "yoke/base/process.h"
+
+namespace yoke {
+
+inline Outcome run_yoke(std::vector<std::string> arguments, Command command = {}) {
+  arguments.insert(arguments.begin(), YOKE_PROGRAM);
+  command.argv = std::move(arguments);
+  return run(command);
+}
+
+}  // namespace yoke

@@ -1,0 +1,212 @@
+// Style that matters, as a test: who includes whom (read from the table in docs/architecture.md), how long a file is,
+// which calls are banned. The sources are those that git tracks or would track.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "yoke/base/files.h"
+#include "yoke/base/process.h"
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = YOKE_SOURCE_DIR;
+constexpr int kLinesMost = 500;  // aim under 300; a fixture or table may need more, 800 never
+
+std::vector<std::string> source_files() {
+  std::vector<std::string> files;
+  for (const fs::path folder : {"yoke", "tests", "cmake"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+      const std::string extension = entry.path().extension();
+      if (entry.is_regular_file() &&
+          (extension == ".h" || extension == ".cc" || extension == ".cu" || extension == ".cuh")) {
+        files.push_back(fs::relative(entry.path(), kRoot));
+      }
+    }
+  }
+  return files;
+}
+
+// Code without comments and string literals, line by line, so that prose may name what code may not use.
+std::vector<std::string> code_lines(const std::string& text) {
+  std::string code;
+  enum { kCode, kString, kChar, kLine, kBlock } state = kCode;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::string_view two = std::string_view(text).substr(i, 2);
+    const char c = text[i];
+    switch (state) {
+      case kCode:
+        if (two == "//")
+          state = kLine;
+        else if (two == "/*")
+          state = kBlock;
+        else if (c == '"')
+          state = kString;
+        else if (c == '\'' && !(i > 0 && std::isxdigit(static_cast<unsigned char>(text[i - 1]))))
+          state = kChar;
+        if (state == kCode || state == kString || state == kChar) code += c;
+        break;
+      case kString:
+      case kChar:
+        if (c == '\\')
+          ++i;
+        else if (c == (state == kString ? '"' : '\'')) {
+          state = kCode;
+          code += c;
+        } else if (c == '\n') {
+          state = kCode;
+          code += c;
+        }
+        break;
+      case kLine:
+        if (c == '\n') {
+          state = kCode;
+          code += c;
+        }
+        break;
+      case kBlock:
+        if (c == '\n') code += c;
+        if (two == "*/") {
+          state = kCode;
+          ++i;
+        }
+        break;
+    }
+  }
+  return split(code, '\n');
+}
+
+// Rows of the table: | layer | `folder` | charter | may use | …
+std::map<std::string, std::set<std::string>> allowed_includes() {
+  std::map<std::string, std::set<std::string>> allowed;
+  for (const std::string& line : split(read_file(kRoot / "docs/architecture.md"), '\n')) {
+    const std::vector<std::string> cells = split(line, '|');
+    if (cells.size() < 6) continue;
+    const std::string folder(trim(cells[2]));
+    if (folder.size() < 3 || folder.front() != '`') continue;
+    std::set<std::string>& uses = allowed[folder.substr(1, folder.size() - 2)];
+    for (const std::string& used : split(cells[4], ',')) uses.emplace(trim(used));
+  }
+  return allowed;
+}
+
+TEST(Tidy, AFolderIncludesOnlyWhatTheArchitectureAllows) {
+  const auto allowed = allowed_includes();
+  ASSERT_TRUE(allowed.contains("base") && allowed.contains("cli")) << "the table in docs/architecture.md was not found";
+  const std::regex include(R"re(#include "yoke/([a-z]+)/)re");
+  for (const std::string& file : source_files()) {
+    if (!file.starts_with("yoke/")) continue;
+    const std::string folder = split(file, '/')[1];
+    ASSERT_TRUE(allowed.contains(folder)) << folder << " has no row in docs/architecture.md";
+    const std::set<std::string>& uses = allowed.at(folder);
+    const std::string text = read_file(kRoot / file);
+    for (std::sregex_iterator match(text.begin(), text.end(), include), end; match != end; ++match) {
+      const std::string used = (*match)[1];
+      EXPECT_TRUE(used == folder || uses.contains(used) || uses.contains("all") || uses.contains("all of 0 to 5"))
+          << file << " includes yoke/" << used << "/, which docs/architecture.md does not allow to " << folder;
+    }
+  }
+}
+
+TEST(Tidy, HeavyLibrariesStayInTheirFolder) {
+  const std::map<std::string, std::string> homes = {
+      {"nlohmann/json.hpp", "yoke/base/"}, {"yaml-cpp/", "yoke/base/"}, {"spdlog/", "yoke/base/"},
+      {"sodium.h", "yoke/base/"},          {"CLI/", "yoke/cli/"},
+  };
+  for (const std::string& file : source_files()) {
+    const bool is_header = file.ends_with(".h");
+    const bool is_test = file.ends_with("_test.cc");
+    const std::string text = read_file(kRoot / file);
+    for (const auto& [library, home] : homes) {
+      if (text.find("#include <" + library) == std::string::npos || is_test) continue;
+      EXPECT_TRUE(file.starts_with(home) && !is_header) << file << " includes " << library;
+    }
+  }
+}
+
+TEST(Tidy, FilesAreShort) {
+  for (const std::string& file : source_files()) {
+    const std::string text = read_file(kRoot / file);
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), kLinesMost) << file << ": split it";
+  }
+}
+
+TEST(Tidy, LinesFitAndAreClean) {
+  for (const std::string& file : source_files()) {
+    int number = 0;
+    for (const std::string& line : split(read_file(kRoot / file), '\n')) {
+      ++number;
+      EXPECT_LE(count_columns(line), 120U) << file << ":" << number;
+      EXPECT_EQ(line.find('\t'), std::string::npos) << file << ":" << number << ": a tab";
+      EXPECT_TRUE(line.empty() || line.back() != ' ') << file << ":" << number << ": blanks at the end";
+    }
+  }
+}
+
+TEST(Tidy, NothingBannedIsCalled) {
+  struct Ban {
+    std::regex pattern;
+    const char* why;
+    bool headers_only;
+  };
+  const std::vector<Ban> bans = {
+      {std::regex(R"((^|[^_\w.>:])(std::|::)?system\()"), "system(): run an argv with base/process.h", false},
+      {std::regex(R"(\bpopen\()"), "popen(): run an argv with base/process.h", false},
+      {std::regex(R"((^|[^_\w])s?rand\()"), "rand(): draw from base/rng.h", false},
+      {std::regex(R"(\bnew\s+[A-Za-z_(])"), "a naked new: std::make_unique", false},
+      {std::regex(R"(\bdelete\s+[A-Za-z_\[])"), "a naked delete: give it an owner", false},
+      {std::regex(R"(\busing namespace\b)"), "using namespace in a header", true},
+      {std::regex(R"(\bcatch \(\.\.\.\) \{\s*\})"), "an error swallowed without a word", false},
+  };
+  for (const std::string& file : source_files()) {
+    int number = 0;
+    for (const std::string& line : code_lines(read_file(kRoot / file))) {
+      ++number;
+      for (const Ban& ban : bans) {
+        if (ban.headers_only && !file.ends_with(".h")) continue;
+        EXPECT_FALSE(std::regex_search(line, ban.pattern)) << file << ":" << number << ": " << ban.why;
+      }
+    }
+  }
+}
+
+TEST(Tidy, HeadersStartWithAPragmaAndSaysWhatTheyAre) {
+  for (const std::string& file : source_files()) {
+    if (!file.ends_with(".h") || file.starts_with("cmake/")) continue;
+    const std::string text = read_file(kRoot / file);
+    EXPECT_TRUE(text.starts_with("//")) << file << ": a header opens with what it is";
+    EXPECT_NE(text.find("#pragma once"), std::string::npos) << file;
+  }
+}
+
+TEST(Tidy, TheCheckersThemselvesCanFail) {
+  const std::vector<std::string> code =
+      code_lines("a; // system(\"x\")\nf(\"system(\"); system(x);\n/* new\nint */ b;\n");
+  EXPECT_EQ(code[0], "a; ");
+  EXPECT_EQ(code[1], "f(\"\"); system(x);");
+  EXPECT_EQ(code[2], "");
+  EXPECT_EQ(code[3], " b;");
+}
+
+TEST(Tidy, DocumentsSpeakOfTheProjectAlone) {
+  std::vector<fs::path> documents = {kRoot / "README.md", kRoot / "CONTRIBUTING.md", kRoot / "CHANGELOG.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs")) documents.push_back(entry.path());
+  const std::regex foreign(R"((^|[^\w.])/(work|root|home/[a-z]+)/|\bissue [0-9]+\b|this session|this workplace)");
+  for (const fs::path& document : documents) {
+    if (document.extension() != ".md") continue;
+    int number = 0;
+    for (const std::string& line : split(read_file(document), '\n')) {
+      ++number;
+      EXPECT_FALSE(std::regex_search(line, foreign)) << document << ":" << number << ": " << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,95 @@
+#include "yoke/base/files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "yoke/base/error.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Files, AreReadWholeUpToALimit) {
+  const ScratchDir scratch;
+  const fs::path file = scratch.path() / "a";
+  const std::string content("with\0nul", 8);
+  write_file_atomically(file, content);
+  EXPECT_EQ(read_file(file), content);
+  EXPECT_EQ(read_file(file, Bytes{8}), content);
+  EXPECT_THROW(read_file(file, Bytes{7}), Error);
+}
+
+TEST(Files, ThatCannotBeReadAreNamed) {
+  const ScratchDir scratch;
+  try {
+    read_file(scratch.path() / "missing");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
+    EXPECT_NE(error.message().find("missing"), std::string::npos);
+  }
+  EXPECT_THROW(read_file(scratch.path()), Error);
+}
+
+TEST(AtomicWrite, ReplacesTheContentSetsTheModeAndLeavesNothingBeside) {
+  const ScratchDir scratch;
+  const fs::path file = scratch.path() / "secret";
+  write_file_atomically(file, "old");
+  write_file_atomically(file, "new", {.mode = 0600});
+  EXPECT_EQ(read_file(file), "new");
+  struct stat status {};
+  ASSERT_EQ(stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator()), 1);
+}
+
+TEST(AtomicWrite, ThatFailsLeavesTheOldContentAndNothingBeside) {
+  const ScratchDir scratch;
+  EXPECT_THROW(write_file_atomically(scratch.path() / "no/such/folder/file", "x"), Error);
+  fs::create_directory(scratch.path() / "folder");
+  write_file_atomically(scratch.path() / "folder/inside", "kept");
+  EXPECT_THROW(write_file_atomically(scratch.path() / "folder", "x"), Error);
+  EXPECT_EQ(read_file(scratch.path() / "folder/inside"), "kept");
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator()), 1);
+}
+
+TEST(ScratchDir, IsGoneWithAllItHoldsAtTheEnd) {
+  fs::path path;
+  {
+    const ScratchDir scratch("yoke-test");
+    path = scratch.path();
+    fs::create_directories(path / "a/b");
+    write_file_atomically(path / "a/b/c", "x");
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(UniqueFd, ClosesOnce) {
+  const ScratchDir scratch;
+  int number = -1;
+  {
+    UniqueFd first = open_file(scratch.path() / "a", O_WRONLY | O_CREAT);
+    number = first.get();
+    const UniqueFd second = std::move(first);
+    EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): that is the point
+    EXPECT_EQ(second.get(), number);
+    EXPECT_NE(fcntl(number, F_GETFD) & FD_CLOEXEC, 0);
+  }
+  EXPECT_EQ(fcntl(number, F_GETFD), -1);
+}
+
+TEST(UserFolders, AreMadePrivateWhereTheEnvironmentSays) {
+  const ScratchDir scratch;
+  setenv("XDG_DATA_HOME", scratch.path().c_str(), 1);
+  EXPECT_EQ(user_data_dir(), scratch.path() / "yoke");
+  struct stat status {};
+  ASSERT_EQ(stat((scratch.path() / "yoke").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700U);
+  unsetenv("XDG_DATA_HOME");
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,36 @@
+#include "yoke/base/hash.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+
+namespace yoke {
+namespace {
+
+// FIPS 180-2, appendix B.
+constexpr std::string_view kOfAbc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+constexpr std::string_view kOfMillionA = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
+
+TEST(Sha256, GivesThePublishedAnswers) {
+  EXPECT_EQ(sha256_hex("abc"), kOfAbc);
+  EXPECT_EQ(sha256_hex(std::string(1000000, 'a')), kOfMillionA);
+}
+
+TEST(Sha256, OfAFileIsThatOfItsContent) {
+  const ScratchDir scratch;
+  write_file_atomically(scratch.path() / "a", std::string(1000000, 'a'));
+  EXPECT_EQ(sha256_file_hex(scratch.path() / "a"), kOfMillionA);
+  EXPECT_THROW(sha256_file_hex(scratch.path() / "missing"), Error);
+}
+
+TEST(RandomToken, HasTheLengthAskedForAndDiffersEachTime) {
+  EXPECT_EQ(random_token_hex(16).size(), 32U);
+  EXPECT_NE(random_token_hex(16), random_token_hex(16));
+  EXPECT_TRUE(equal_secrets("abc", "abc"));
+  EXPECT_FALSE(equal_secrets("abc", "abd"));
+  EXPECT_FALSE(equal_secrets("abc", "ab"));
+}
+
+}  // namespace
+}  // namespace yoke

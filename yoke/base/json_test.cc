@@ -1,0 +1,89 @@
+#include "yoke/base/json.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "yoke/base/error.h"
+
+namespace yoke {
+namespace {
+
+std::string failure_of(std::string_view text) {
+  try {
+    parse_json(text, "test.json");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalid);
+    return error.message();
+  }
+  return "none";
+}
+
+TEST(Json, KeepsOrderKindsAndPlaces) {
+  const Document document = parse_json(R"({"b": [1, 2.5, "x"], "a": {"c": null, "d": true}})", "test.json");
+  EXPECT_EQ(document.fields[0].first, "b");
+  EXPECT_EQ(document.find("b")->items[1].text, "2.5");
+  EXPECT_EQ(document.find("b")->items[2].where, "test.json: b[2]");
+  EXPECT_EQ(document.find("a")->find("d")->where, "test.json: a.d");
+  EXPECT_EQ(document.find("a")->find("c")->kind, Document::Kind::kNull);
+  EXPECT_EQ(print_json(document, JsonLayout::kOneLine), R"({"b":[1,2.5,"x"],"a":{"c":null,"d":true}})");
+}
+
+TEST(Json, RefusesWhatTheStandardDoesNotKnow) {
+  EXPECT_NE(failure_of("{\"a\": 1,}").find("line 1, column 9"), std::string::npos);
+  EXPECT_NE(failure_of("{\"a\": 1 // no\n}"), "none");
+  EXPECT_NE(failure_of("[1] 2"), "none");
+  EXPECT_NE(failure_of(""), "none");
+  EXPECT_NE(failure_of("\"\xff\""), "none");
+  EXPECT_NE(failure_of("[NaN]"), "none");
+  EXPECT_NE(failure_of("[1e999]"), "none");
+  EXPECT_NE(failure_of(R"({"a": 1, "a": 2})").find("'a' stands twice"), std::string::npos);
+}
+
+TEST(Json, RefusesDepthInsteadOfOverflowingTheStack) {
+  EXPECT_NE(failure_of(std::string(1000000, '[')).find("nested more than"), std::string::npos);
+}
+
+TEST(Json, PrintsWhatIsNotUtf8ReplacedAndInfinityAsNull) {
+  EXPECT_EQ(print_json(Document::string("a\xff"), JsonLayout::kOneLine), "\"a\xEF\xBF\xBD\"");
+  EXPECT_EQ(print_json(Document::number(1.0 / 0.0), JsonLayout::kOneLine), "null");
+  EXPECT_EQ(print_json(Document::number(INT64_MIN), JsonLayout::kOneLine), "-9223372036854775808");
+}
+
+Document random_document(int depth) {
+  const int kind = *rc::gen::inRange(0, depth > 0 ? 6 : 4);
+  switch (kind) {
+    case 0:
+      return Document::null();
+    case 1:
+      return Document::boolean(*rc::gen::arbitrary<bool>());
+    case 2:
+      return Document::number(*rc::gen::arbitrary<std::int64_t>());
+    case 3:
+      return Document::string(*rc::gen::container<std::string>(rc::gen::inRange<char>(0, 127)));
+    case 4: {
+      Document list = Document::list();
+      for (int n = *rc::gen::inRange(0, 4); n > 0; --n) list.items.push_back(random_document(depth - 1));
+      return list;
+    }
+    default: {
+      Document map = Document::map();
+      for (int n = *rc::gen::inRange(0, 4); n > 0; --n) map.add("key" + std::to_string(n), random_document(depth - 1));
+      return map;
+    }
+  }
+}
+
+RC_GTEST_PROP(Json, PrintedIsReadBackTheSame, ()) {
+  const Document document = random_document(4);
+  RC_ASSERT(parse_json(print_json(document), "x") == document);
+  RC_ASSERT(parse_json(print_json(document, JsonLayout::kOneLine), "x") == document);
+}
+
+RC_GTEST_PROP(Json, DoublesArePrintedExactly, (double value)) {
+  RC_PRE(std::isfinite(value));
+  const Document read = parse_json(print_json(Document::number(value)), "x");
+  RC_ASSERT(std::stod(read.text) == value);
+}
+
+}  // namespace
+}  // namespace yoke

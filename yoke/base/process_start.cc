@@ -1,0 +1,239 @@
+#include "yoke/base/process_start.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+
+#include "yoke/base/check.h"
+#include "yoke/base/error.h"
+#include "yoke/base/process_tree.h"
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+namespace {
+
+struct Pipe {
+  UniqueFd read, write;
+};
+
+// Above 2, also in a program whose standard streams are closed: the child moves these onto 0, 1 and 2.
+UniqueFd above_standard(UniqueFd fd) {
+  if (fd.get() > STDERR_FILENO) return fd;
+  UniqueFd moved(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!moved) throw system_error(errno, "cannot duplicate a descriptor");
+  return moved;
+}
+
+Pipe make_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw system_error(errno, "cannot make a pipe");
+  UniqueFd read(ends[0]);
+  UniqueFd write(ends[1]);
+  return {above_standard(std::move(read)), above_standard(std::move(write))};
+}
+
+void set_nonblocking(const UniqueFd& fd) {
+  const int flags = fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    throw system_error(errno, "cannot make a pipe non-blocking");
+  }
+}
+
+std::map<std::string, std::string> full_environment(const Command& command, const std::string& token) {
+  std::map<std::string, std::string> all;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) all.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  for (const auto& [name, value] : command.environment) all[name] = value;
+  // Behind what we carry ourselves: whoever kills us finds our children too.
+  std::string& tokens = all[std::string(kProcessTokenVariable)];
+  tokens += tokens.empty() ? token : ":" + token;
+  return all;
+}
+
+Error cannot_start(int error_number, const std::string& program) {
+  const std::string shown = printable(program);
+  switch (error_number) {
+    case ENOENT:
+    case ENOTDIR:
+      return Error(ErrorCode::kNotFound, fmt::format("the program '{}' was not found", shown),
+                   program.find('/') == std::string::npos ? "install it, or add its folder to PATH"
+                                                          : "is it there, and the interpreter of its first line too?");
+    case EACCES:
+    case EPERM:
+      return Error(ErrorCode::kPermission, fmt::format("the program '{}' may not be run", shown),
+                   "is it a program, executable for this user (chmod +x), and not on a volume mounted noexec?");
+    case ENOEXEC:
+      return Error(ErrorCode::kUnsupported, fmt::format("'{}' is no program for this machine", shown),
+                   "was it built for another processor? A script needs a first line such as #!/bin/sh");
+    default:
+      return system_error(error_number, fmt::format("cannot start '{}'", shown));
+  }
+}
+
+// As execvp does it, but here, before fork: execvp is not safe after a fork in a program with threads. The first
+// existing file that is executable wins; EACCES is told only where no other is.
+std::string find_program(const std::string& name, const std::map<std::string, std::string>& environment) {
+  if (name.find('/') != std::string::npos) return name;
+  if (name.empty()) throw cannot_start(ENOENT, name);
+  const auto path = environment.find("PATH");
+  int failure = ENOENT;
+  for (const std::string& folder : split(path == environment.end() ? "/usr/bin:/bin" : path->second, ':')) {
+    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    struct stat status {};
+    if (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (access(file.c_str(), X_OK) == 0) return file;
+    failure = EACCES;
+  }
+  throw cannot_start(failure, name);
+}
+
+// Everything that the child needs, made before fork: after it only async-signal-safe calls are allowed.
+struct Plan {
+  const char* program;
+  char** argv;
+  char** environment;
+  const char* folder;  // or null
+  int input, out, err, failure;
+};
+
+enum class Step : int { kFolder, kStreams, kProgram };
+
+struct Failure {
+  Step step;
+  int error_number;
+};
+
+[[noreturn]] void give_up(const Plan& plan, Step step) {
+  const Failure failure{step, errno};
+  while (write(plan.failure, &failure, sizeof failure) < 0 && errno == EINTR) {
+  }
+  _exit(127);
+}
+
+// In the child. Handlers of ours must not run here, and what we ignore (SIGPIPE) the program must not inherit.
+[[noreturn]] void become_program(const Plan& plan) {
+  setsid();  // fails only for a group leader, which a new child is not
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action {};
+    if (sigaction(number, nullptr, &action) != 0) continue;
+    const bool inherited_on_purpose = action.sa_handler == SIG_IGN && number == SIGHUP;  // nohup
+    if (action.sa_handler == SIG_DFL || inherited_on_purpose) continue;
+    action = {};
+    action.sa_handler = SIG_DFL;
+    sigaction(number, &action, nullptr);
+  }
+  if (plan.folder && chdir(plan.folder) != 0) give_up(plan, Step::kFolder);
+  if (dup2(plan.input, STDIN_FILENO) < 0 || dup2(plan.out, STDOUT_FILENO) < 0 || dup2(plan.err, STDERR_FILENO) < 0) {
+    give_up(plan, Step::kStreams);
+  }
+#if defined(SYS_close_range)
+  // Descriptors that some library opened without close-on-exec stay ours, too. Needs Linux 5.11; else they leak.
+  constexpr unsigned kCloseRangeCloexec = 1U << 2U;
+  syscall(SYS_close_range, STDERR_FILENO + 1, UINT_MAX, kCloseRangeCloexec);
+#endif
+  sigset_t none;
+  sigemptyset(&none);
+  pthread_sigmask(SIG_SETMASK, &none, nullptr);
+  execve(plan.program, plan.argv, plan.environment);
+  give_up(plan, Step::kProgram);
+}
+
+// The pid, with all signals held back around the fork so that none meets our handlers in the child.
+pid_t fork_into(const Plan& plan) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = fork();
+  if (pid == 0) become_program(plan);
+  const int failure = errno;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid < 0) throw system_error(failure, fmt::format("cannot start '{}'", plan.argv[0]));
+  return pid;
+}
+
+// Nothing once exec has closed the pipe.
+std::optional<Failure> await_start(const UniqueFd& pipe) {
+  Failure failure{};
+  for (;;) {
+    const ssize_t count = read(pipe.get(), &failure, sizeof failure);
+    if (count < 0 && errno == EINTR) continue;
+    if (count != static_cast<ssize_t>(sizeof failure)) return std::nullopt;
+    return failure;
+  }
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  all.reserve(texts.size() + 1);
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+Error start_error(const Failure& failure, const Command& command) {
+  if (failure.step == Step::kFolder) {
+    return system_error(failure.error_number, fmt::format("cannot run '{}' in the folder {}",
+                                                          printable(command.argv[0]), command.folder->native()));
+  }
+  if (failure.step == Step::kStreams) return system_error(failure.error_number, "cannot connect a program's streams");
+  return cannot_start(failure.error_number, command.argv[0]);
+}
+
+}  // namespace
+
+StartedProgram start_program(const Command& command, const std::string& token) {
+  YOKE_CHECK(!command.argv.empty());
+  for (const std::string& argument : command.argv) {
+    if (argument.find('\0') != std::string::npos) {
+      throw Error(ErrorCode::kInvalid,
+                  fmt::format("an argument of '{}' holds a zero byte", printable(command.argv[0])));
+    }
+  }
+  const std::map<std::string, std::string> environment = full_environment(command, token);
+  const std::string program = find_program(command.argv[0], environment);
+  std::vector<std::string> argv = command.argv;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
+
+  const bool piped = command.input_mode == InputMode::kPipe || (!command.input.empty() && !command.input_file);
+  Pipe input;
+  if (piped) {
+    input = make_pipe();
+  } else {
+    input.read = above_standard(open_file(command.input_file.value_or("/dev/null"), O_RDONLY));
+  }
+  Pipe out = make_pipe();
+  Pipe err = make_pipe();
+  Pipe failure = make_pipe();
+  if (piped) set_nonblocking(input.write);
+  set_nonblocking(out.read);
+  set_nonblocking(err.read);
+  const std::string folder = command.folder ? command.folder->native() : "";
+  std::vector<char*> argv_pointers = pointers(argv);
+  std::vector<char*> entry_pointers = pointers(entries);
+  const pid_t pid = fork_into({program.c_str(), argv_pointers.data(), entry_pointers.data(),
+                               command.folder ? folder.c_str() : nullptr, input.read.get(), out.write.get(),
+                               err.write.get(), failure.write.get()});
+  failure.write.reset();
+  if (const auto failed = await_start(failure.read)) {
+    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    throw start_error(*failed, command);
+  }
+  return {pid, std::move(input.write), std::move(out.read), std::move(err.read)};
+}
+
+}  // namespace yoke

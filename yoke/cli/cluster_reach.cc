@@ -1,0 +1,152 @@
+// yoke cluster reach: does ssh reach every node, without a question? With --carry the program is brought there too.
+#include <fmt/format.h>
+
+#include <future>
+
+#include "yoke/base/clock.h"
+#include "yoke/base/error.h"
+#include "yoke/base/progress.h"
+#include "yoke/base/text.h"
+#include "yoke/cli/cluster_file.h"
+#include "yoke/cli/commands.h"
+#include "yoke/remote/carry.h"
+#include "yoke/remote/ssh_shell.h"
+#include "yoke/report/table.h"
+
+namespace yoke {
+namespace {
+
+struct Options {
+  bool carry = false;
+  Seconds timeout{10};
+};
+
+struct Reached {
+  Seconds login;          // until the first command ended: connection, keys, login shell
+  Seconds round_trip;     // of a command over the connection that is there
+  std::string processor;  // uname -m
+  std::string hostname;
+  std::optional<std::string> program;  // where --carry put it
+};
+
+Host host_of(const ClusterNode& node) {
+  return {.name = node.name, .address = node.address, .user = node.user.value_or(""), .port = node.port};
+}
+
+Reached reach(const ClusterNode& node, const Options& options) {
+  SshShell shell(host_of(node), {.connect_timeout = options.timeout, .login_timeout = options.timeout});
+  const auto timed = [&](const Command& command, Seconds& time) {
+    const Instant start = real_clock().now();
+    Outcome outcome = shell.run(command);
+    time = to_seconds(real_clock().now() - start);
+    if (!outcome.ok()) throw remote_tool_error(shell.host(), "cannot run uname", outcome);
+    return std::string(trim(outcome.out));
+  };
+  Reached reached;
+  reached.processor = timed({.argv = {"uname", "-m"}, .timeout = options.timeout}, reached.login);
+  reached.hostname = timed({.argv = {"uname", "-n"}, .timeout = options.timeout}, reached.round_trip);
+  if (options.carry) {
+    reached.program = carry_program(shell, "/proc/self/exe");
+    const Outcome outcome = shell.run({.argv = {*reached.program, "version"}, .timeout = options.timeout});
+    if (!outcome.ok()) throw remote_tool_error(shell.host(), "the program was carried there but does not run", outcome);
+  }
+  return reached;
+}
+
+// All nodes at once: one that hangs must not hide the others.
+std::vector<Result<Reached>> reach_all(const Cluster& cluster, const Options& options) {
+  std::vector<std::future<Result<Reached>>> answers;
+  for (const ClusterNode& node : cluster.nodes) {
+    answers.push_back(std::async(std::launch::async, [&] { return try_to([&] { return reach(node, options); }); }));
+  }
+  std::vector<Result<Reached>> results;
+  Progress progress("reaching the nodes", static_cast<std::int64_t>(answers.size()));
+  for (auto& answer : answers) {
+    while (answer.wait_for(std::chrono::milliseconds(200)) != std::future_status::ready) {
+      progress.update(static_cast<std::int64_t>(results.size()));
+    }
+    results.push_back(answer.get());
+  }
+  return results;
+}
+
+std::string as_text(const Cluster& cluster, const std::vector<Result<Reached>>& results) {
+  Table table{.columns = {{.header = "node"},
+                          {.header = "address"},
+                          {.header = "login", .align = TextAlign::kRight},
+                          {.header = "then", .align = TextAlign::kRight},
+                          {.header = "answer", .fit = ColumnFit::kShrinks}}};
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const ClusterNode& node = cluster.nodes[i];
+    if (const Result<Reached>& result = results[i]; result) {
+      std::string answer = fmt::format("reached: {}, {}", result->hostname, result->processor);
+      if (result->program) answer += ", yoke at " + *result->program;
+      table.rows.push_back({node.name, node.address, to_string(result->login), to_string(result->round_trip), answer});
+    } else {
+      const Error& error = result.error();
+      table.rows.push_back(
+          {node.name, node.address, "-", "-",
+           fmt::format("{}{}{}", error.message(), error.hint().empty() ? "" : "; hint: ", error.hint())});
+    }
+  }
+  return render_text(table);
+}
+
+Document as_json(const Cluster& cluster, const std::vector<Result<Reached>>& results) {
+  Document nodes = Document::list();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Document node = Document::map({{"name", Document::string(cluster.nodes[i].name)},
+                                   {"address", Document::string(cluster.nodes[i].address)},
+                                   {"reached", Document::boolean(results[i].has_value())}});
+    if (const Result<Reached>& result = results[i]; result) {
+      node.add("login", Document::number(result->login.value));
+      node.add("round_trip", Document::number(result->round_trip.value));
+      node.add("hostname", Document::string(result->hostname));
+      node.add("processor", Document::string(result->processor));
+      if (result->program) node.add("program", Document::string(*result->program));
+    } else {
+      node.add("code", Document::string(std::string(info(result.error().code()).name)));
+      node.add("message", Document::string(result.error().message()));
+      node.add("hint", Document::string(result.error().hint()));
+    }
+    nodes.items.push_back(std::move(node));
+  }
+  return Document::map({{"nodes", std::move(nodes)}});
+}
+
+int run_reach(Session& session, const Options& options) {
+  if (options.timeout.value <= 0) throw Error(ErrorCode::kUsage, "--timeout must be above zero", "10s is usual");
+  const Cluster cluster = load_session_cluster(session);
+  const std::vector<Result<Reached>> results = reach_all(cluster, options);
+  if (session.json) {
+    session.print_json(as_json(cluster, results));
+  } else {
+    session.print(as_text(cluster, results));
+  }
+  for (const Result<Reached>& result : results) {
+    if (!result) return result.error().exit_status();
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+CommandRow cluster_reach_command() {
+  return {.name = "reach",
+          .summary = "does ssh reach every node, without asking anything?",
+          .description =
+              "Logs in to every node of the cluster file at once, as later commands will: without a password "
+              "or any question. Tells how long the login took and a command after it. With --carry the "
+              "running program is copied to nodes that lack it, under ~/.cache/yoke by its hash; nothing "
+              "else is changed. The exit status is that of the first node that fails.",
+          .examples = {{"yoke cluster reach", "every node of cluster.yaml"},
+                       {"yoke cluster reach --carry --json", "and bring the program there; for a script"}},
+          .prepare = [](OptionTable& table) -> Action {
+            auto options = std::make_shared<Options>();
+            table.flag("--carry", "copy this program to nodes that lack it", options->carry);
+            table.value("--timeout", "TIME", "how long to wait for a node (10s unless given)", options->timeout);
+            return [options](Session& session) { return run_reach(session, *options); };
+          }};
+}
+
+}  // namespace yoke

@@ -1,0 +1,120 @@
+#include "yoke/report/text_plot.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr TextPlotOptions kSmall{.width = 24, .height = 5, .glyphs = PlotGlyphs::kAscii};
+
+std::size_t count(const std::string& text, char c) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), c));
+}
+
+TEST(TextPlot, DrawsMarksTracesTicksAndLabels) {
+  const LineChart chart{.title = "Speed",
+                        .x = {.label = "nodes"},
+                        .y = {.label = "tokens/s"},
+                        .series = {{.points = {{.x = 0, .y = 0}, {.x = 10, .y = 10}}}}};
+  EXPECT_EQ(render_text(chart, kSmall),
+            "Speed\n"
+            "tokens/s\n"
+            "10 |                 ..*\n"
+            "   |            .....\n"
+            " 5 |        ....\n"
+            "   |   .....\n"
+            " 0 |*..\n"
+            "   ++---+---+--+---+---+\n"
+            "    0   2   4  6   8  10\n"
+            "           nodes\n");
+}
+
+TEST(TextPlot, TellsSeriesApartAndListsThemInTheLegend) {
+  const LineChart chart{.series = {{.name = "one", .points = {{.x = 1, .y = 1}, {.x = 5, .y = 5}}},
+                                   {.name = "two", .points = {{.x = 1, .y = 5}, {.x = 5, .y = 5}}}}};
+  const std::string text = render_text(chart, {.width = 40, .glyphs = PlotGlyphs::kAscii});
+  EXPECT_NE(text.find("\n* one\no two\n% several series at one place\n"), std::string::npos) << text;
+}
+
+TEST(TextPlot, JoinsNothingInAScatterPlot) {
+  LineChart chart{.series = {{.points = {{.x = 0, .y = 0}, {.x = 10, .y = 10}}, .style = SeriesStyle::kScatter}}};
+  EXPECT_EQ(count(render_text(chart, kSmall), '.'), 0U);
+  chart.series[0].style = SeriesStyle::kLine;
+  EXPECT_GT(count(render_text(chart, kSmall), '.'), 0U);
+}
+
+TEST(TextPlot, DrawsTheReferenceLineAndItsValue) {
+  const LineChart chart{.series = {{.points = {{.x = 1, .y = 2}}}}, .references = {{.value = 4, .label = "ceiling"}}};
+  const std::string text = render_text(chart, kSmall);
+  EXPECT_NE(text.find("|--------------------"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n- ceiling: 4\n"), std::string::npos) << text;
+}
+
+TEST(TextPlot, SaysWhenThereIsNothingToShow) {
+  EXPECT_NE(render_text(LineChart{}).find("there are no points to show\n"), std::string::npos);
+  EXPECT_NE(render_text(LineChart{.series = {{.name = "a"}}}).find("there are no points to show\n"), std::string::npos);
+}
+
+TEST(TextPlot, ShowsOnePointAndEqualValues) {
+  EXPECT_EQ(count(render_text(LineChart{.series = {{.points = {{.x = 3, .y = 7}}}}}, kSmall), '*'), 1U);
+  const LineChart flat{.series = {{.points = {{.x = 1, .y = 5}, {.x = 2, .y = 5}, {.x = 4, .y = 5}}}}};
+  EXPECT_EQ(count(render_text(flat, kSmall), '*'), 3U);
+}
+
+TEST(TextPlot, SkipsWhatIsNotFiniteAndSaysSo) {
+  const LineChart chart{.series = {{.points = {{.x = 1, .y = kNan}, {.x = kInfinity, .y = 1}, {.x = 1, .y = 1}}}}};
+  const std::string text = render_text(chart, {.glyphs = PlotGlyphs::kAscii});
+  EXPECT_EQ(count(text, '*'), 1U);
+  EXPECT_NE(text.find("2 of 3 points not shown: 2 not finite\n"), std::string::npos) << text;
+}
+
+TEST(TextPlot, SkipsWhatALogarithmicAxisCannotShowAndSaysSo) {
+  const LineChart chart{.x = {.scale = AxisScale::kLog2},
+                        .y = {.scale = AxisScale::kLog10},
+                        .series = {{.points = {{.x = 0, .y = 1}, {.x = 1, .y = -1}, {.x = 2, .y = 1}}}}};
+  const std::string text = render_text(chart, {.glyphs = PlotGlyphs::kAscii});
+  EXPECT_EQ(count(text, '*'), 1U);
+  EXPECT_NE(text.find("2 of 3 points not shown: 2 not positive on a logarithmic axis\n"), std::string::npos) << text;
+}
+
+TEST(TextPlot, DrawsNoLineAcrossAPointThatIsLeftOut) {
+  const LineChart chart{.series = {{.points = {{.x = 0, .y = 10}, {.x = 5, .y = kNan}, {.x = 10, .y = 10}}}}};
+  EXPECT_EQ(count(render_text(chart, kSmall), '.'), 0U);
+}
+
+TEST(TextPlot, KeepsTheLastTickLabelWhenItIsPushedIn) {
+  const ChartAxis axis{.format = [](double v) { return fmt::format("{} metres", v); }};
+  const LineChart chart{.x = axis, .series = {{.points = {{.x = 0, .y = 0}, {.x = 10, .y = 1}}}}};
+  EXPECT_NE(render_text(chart, {.width = 40}).find("10 metres\n"), std::string::npos);
+}
+
+TEST(TextPlot, IsAllAsciiWhenAsked) {
+  const LineChart chart{.series = {{.name = "a", .points = {{.x = 0, .y = 0}, {.x = 1, .y = 1}}}},
+                        .references = {{.value = 2, .label = "b"}}};
+  for (const char c : render_text(chart, kSmall)) EXPECT_LT(static_cast<unsigned char>(c), 0x80);
+}
+
+RC_GTEST_PROP(TextPlotProperty, NoLineExceedsTheWidth, ()) {
+  LineChart chart{.title = "a title of some words", .x = {.label = "x axis"}, .y = {.label = "y axis"}};
+  chart.x.scale = *rc::gen::element(AxisScale::kLinear, AxisScale::kLog2, AxisScale::kLog10);
+  chart.y.scale = *rc::gen::element(AxisScale::kLinear, AxisScale::kLog2, AxisScale::kLog10);
+  const auto points = *rc::gen::arbitrary<std::vector<std::pair<double, double>>>();
+  chart.series.emplace_back();
+  for (const auto& [x, y] : points) chart.series[0].points.push_back({.x = x, .y = y});
+  const auto width = *rc::gen::inRange<std::size_t>(40, 120);
+  for (const std::string& line : split(render_text(chart, {.width = width}), '\n')) {
+    RC_ASSERT(count_columns(line) <= width);
+  }
+}
+
+}  // namespace
+}  // namespace yoke
