@@ -1,7 +1,6 @@
 #include "yoke/base/process.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,13 +10,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
-#include <set>
 
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/process_start.h"
 #include "yoke/base/process_tree.h"
-#include "yoke/base/text.h"
 
 namespace yoke {
 namespace {
@@ -57,43 +54,7 @@ class SigpipeHeldBack {
 
 int exit_status_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
-std::string last_line(std::string_view text) {
-  text = trim(text);
-  const std::size_t newline = text.rfind('\n');
-  return printable(newline == std::string_view::npos ? text : text.substr(newline + 1));
-}
-
 }  // namespace
-
-std::string to_string(const Command& command) { return printable(fmt::format("{}", fmt::join(command.argv, " "))); }
-
-std::string Outcome::describe() const {
-  if (timed_out) return "took too long and was ended";
-  const std::string how =
-      signal ? fmt::format("was ended by signal {}", *signal) : fmt::format("exited with status {}", exit_status);
-  const std::string why = last_line(err);
-  return why.empty() ? how : fmt::format("{}: {}", how, why);
-}
-
-Outcome run(const Command& command) {
-  Process process(command);
-  const Deadline deadline = Deadline::after(command.timeout);
-  if (std::optional<Outcome> outcome = process.wait(deadline)) return *std::move(outcome);
-  process.kill_tree();
-  Outcome outcome = process.wait(Deadline::never()).value();
-  outcome.timed_out = true;
-  return outcome;
-}
-
-Outcome run_or_throw(const Command& command) {
-  Outcome outcome = run(command);
-  if (outcome.timed_out) {
-    throw Error(ErrorCode::kTimeout,
-                fmt::format("'{}' did not end within {}", to_string(command), to_string(command.timeout)));
-  }
-  if (!outcome.ok()) throw Error(ErrorCode::kInvalid, fmt::format("'{}' {}", to_string(command), outcome.describe()));
-  return outcome;
-}
 
 Process::Process(Command command) : command_(std::move(command)), token_(random_token_hex(16)) {
   StartedProgram started = start_program(command_, token_);
@@ -188,7 +149,12 @@ std::optional<Outcome> Process::wait(Deadline deadline) {
   }
   kill_rest();
   reap();
-  for (const OutputStream which : {OutputStream::kOut, OutputStream::kErr}) end_stream(which);
+  for (const OutputStream which : {OutputStream::kOut, OutputStream::kErr}) {
+    // What is still in the pipe; whoever fills it without end is not read for ever.
+    for (const Deadline end = Deadline::after(kDrainTime); stream(which).fd && read_stream(which) && !end.expired();) {
+    }
+    end_stream(which);
+  }
   Outcome outcome;
   outcome.exit_status = exit_status_of(status_.value_or(0));
   if (status_ && WIFSIGNALED(*status_)) outcome.signal = WTERMSIG(*status_);
@@ -210,16 +176,14 @@ void Process::kill_rest() noexcept {
 }
 
 // The child is not reaped before this ends, so its number cannot have become somebody else's process or group.
-void Process::end_tree(Whom whom) noexcept {
+void Process::end_tree(Whom whom) noexcept try {
   const bool whole_tree = command_.kill_scope == KillScope::kTree;
-  std::set<ProcessId> tree;  // also what has lost its parent since we saw it
-  const auto look = [&] {
-    if (whole_tree) tree = find_process_tree(tree, token_);
-  };
-  const auto gone = [&] { return exited() && tree.empty(); };
+  ProcessTree tree(pid_, token_);
+  const auto gone = [&] { return exited() && (!whole_tree || tree.living().empty()); };
   const auto send = [&](int number) {
     kill(-pid_, number);
-    for (const ProcessId& each : tree) {
+    if (!whole_tree) return;
+    for (const ProcessId& each : tree.living()) {
       if (getpgid(each.pid) != pid_) kill(each.pid, number);
     }
   };
@@ -227,22 +191,19 @@ void Process::end_tree(Whom whom) noexcept {
     const Deadline deadline = Deadline::after(time);
     for (int pause_ms = 2; !gone() && !deadline.expired(); pause_ms = std::min(100, pause_ms * 2)) {
       pump_quietly(pause_ms);
-      look();
+      if (whole_tree) tree.look();
       if (number == SIGKILL) send(number);  // again and again: it may fork between our looks
     }
   };
-  try {
-    if (const auto child = living_process(pid_); child && whole_tree) tree.insert(*child);
-    look();
-    if (whom == Whom::kDescendants && tree.empty()) return;
-    send(SIGTERM);
-    wait_until_gone(command_.grace, SIGTERM);
-    if (whole_tree && gone()) return;
-    send(SIGKILL);
-    wait_until_gone(kKillTime, SIGKILL);
-  } catch (const std::exception&) {
-    kill(-pid_, SIGKILL);  // out of memory: at least the group
-  }
+  if (whole_tree) tree.look();
+  if (whom == Whom::kDescendants && tree.living().empty()) return;
+  send(SIGTERM);
+  wait_until_gone(command_.grace, SIGTERM);
+  if (whole_tree && gone()) return;
+  send(SIGKILL);
+  wait_until_gone(kKillTime, SIGKILL);
+} catch (const std::exception&) {
+  kill(-pid_, SIGKILL);  // out of memory: at least the group
 }
 
 bool Process::exited() const {
@@ -301,7 +262,8 @@ void Process::feed_input() {
   }
 }
 
-void Process::read_stream(OutputStream which) {
+// Whether there was something.
+bool Process::read_stream(OutputStream which) {
   char buffer[1 << 16];
   const ssize_t count = read(stream(which).fd.get(), buffer, sizeof buffer);
   if (count > 0) {
@@ -309,6 +271,7 @@ void Process::read_stream(OutputStream which) {
   } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
     end_stream(which);
   }
+  return count > 0;
 }
 
 void Process::take_in(OutputStream which, std::string_view data) {

@@ -62,7 +62,7 @@ struct Command {
 std::string to_string(const Command& command);
 
 struct Outcome {
-  int exit_status = 0;        // 128 + n where signal n ended it, as shells have it
+  int exit_status = 0;             // 128 + n where signal n ended it, as shells have it
   std::optional<int> signal = {};  // what ended it, if a signal
   std::string out = {}, err = {};
   bool timed_out = false;
@@ -128,7 +128,7 @@ class Process {
   void pump(int timeout_ms);
   void pump_quietly(int timeout_ms) noexcept;
   void feed_input();
-  void read_stream(OutputStream which);
+  bool read_stream(OutputStream which);
   void take_in(OutputStream which, std::string_view data);
   void end_stream(OutputStream which);
   void deliver_lines(OutputStream which, LineBuffer::More more);

@@ -91,7 +91,7 @@ std::string find_program(const std::string& name, const std::map<std::string, st
   const auto path = environment.find("PATH");
   int failure = ENOENT;
   for (const std::string& folder : split(path == environment.end() ? "/usr/bin:/bin" : path->second, ':')) {
-    const std::string file = (folder.empty() ? "." : folder) + "/" + name;
+    std::string file = (folder.empty() ? "." : folder) + "/" + name;
     struct stat status {};
     if (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     if (access(file.c_str(), X_OK) == 0) return file;
@@ -206,7 +206,8 @@ StartedProgram start_program(const Command& command, const std::string& token) {
   const std::string program = find_program(command.argv[0], environment);
   std::vector<std::string> argv = command.argv;
   std::vector<std::string> entries;
-  for (const auto& [name, value] : environment) entries.push_back(name + "=" + value);
+  entries.reserve(environment.size());
+  for (const auto& [name, value] : environment) entries.push_back(fmt::format("{}={}", name, value));
 
   const bool piped = command.input_mode == InputMode::kPipe || (!command.input.empty() && !command.input_file);
   Pipe input;

@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "yoke/base/files.h"
@@ -21,6 +23,7 @@ namespace {
 struct ProcessRow {
   ProcessId id;
   pid_t parent = 0;
+  pid_t session = 0;
   bool marked = false;
 };
 
@@ -41,7 +44,7 @@ std::string read_proc(pid_t pid, const char* name) {
 }
 
 // "12 (name) S 1 …": the name may hold anything, so what follows is found from the last parenthesis. proc(5): the state
-// is field 3, the parent field 4, the start field 22.
+// is field 3, the parent field 4, the session field 6, the start field 22.
 std::optional<ProcessRow> living_row(pid_t pid) {
   const std::string stat = read_proc(pid, "stat");
   const std::size_t name_end = stat.rfind(") ");
@@ -51,6 +54,7 @@ std::optional<ProcessRow> living_row(pid_t pid) {
   ProcessRow row;
   row.id.pid = pid;
   row.parent = static_cast<pid_t>(std::strtol(fields[1].c_str(), nullptr, 10));
+  row.session = static_cast<pid_t>(std::strtol(fields[3].c_str(), nullptr, 10));
   row.id.started = std::strtoull(fields[19].c_str(), nullptr, 10);
   return row;
 }
@@ -80,19 +84,38 @@ std::optional<ProcessId> living_process(pid_t pid) {
   return row->id;
 }
 
-std::set<ProcessId> find_process_tree(const std::set<ProcessId>& known, std::string_view token) {
-  const std::vector<ProcessRow> rows = list_processes(token);
-  std::set<ProcessId> found;
-  std::set<pid_t> parents;
+ProcessTree::ProcessTree(pid_t root, std::string token) : token_(std::move(token)), sessions_{root} {
+  if (const auto row = living_row(root)) living_.insert(row->id);
+}
+
+// The kernel gives the list of numbers before we look at each: a process that forks and ends in between hides its child
+// from that look, but not from the next. So nothing counts only when it was found twice.
+void ProcessTree::look() {
+  find();
+  if (living_.empty()) find();
+}
+
+void ProcessTree::find() {
+  const std::vector<ProcessRow> rows = list_processes(token_);
+  const std::set<ProcessId> before = std::exchange(living_, {});
+  std::set<pid_t> pids;
+  // A session's number is that of its leader, and free again once all of it has gone. Where the leader lives and is
+  // none of ours, the number has come again.
+  const auto in_our_session = [&](const ProcessRow& row) {
+    return row.id.pid != row.session && sessions_.contains(row.session) &&
+           std::none_of(rows.begin(), rows.end(), [&](const ProcessRow& leader) {
+             return leader.id.pid == row.session && !before.contains(leader.id) && !living_.contains(leader.id);
+           });
+  };
   for (bool grew = true; grew;) {  // as often as the tree is deep, which is shallow
     grew = false;
     for (const ProcessRow& row : rows) {
-      if (!row.marked && !known.contains(row.id) && !parents.contains(row.parent)) continue;
-      grew |= found.insert(row.id).second;
-      parents.insert(row.id.pid);
+      if (!row.marked && !before.contains(row.id) && !pids.contains(row.parent) && !in_our_session(row)) continue;
+      grew |= living_.insert(row.id).second;
+      pids.insert(row.id.pid);
+      if (row.session != getsid(0)) sessions_.insert(row.session);
     }
   }
-  return found;
 }
 
 }  // namespace yoke

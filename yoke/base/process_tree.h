@@ -8,6 +8,7 @@
 #include <compare>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 
 namespace yoke {
@@ -24,7 +25,22 @@ struct ProcessId {
 // Nothing where it has gone, or is a zombie.
 std::optional<ProcessId> living_process(pid_t pid);
 
-// The living processes that carry the token, are among `known`, or have a parent that is one of these.
-std::set<ProcessId> find_process_tree(const std::set<ProcessId>& known, std::string_view token);
+// Who belongs to a program: those that carry its token, whose parent belongs to it, or that are in a session in which
+// one of it was seen. So also an environment that was cleaned (sshd, sudo) hides only what changed its session after
+// its parent was gone.
+class ProcessTree {
+ public:
+  ProcessTree(pid_t root, std::string token);  // a child of ours that leads its own session, and is not yet reaped
+
+  void look();  // as it is now; what was found before is remembered, also where it has lost its parent since
+  const std::set<ProcessId>& living() const { return living_; }
+
+ private:
+  void find();
+
+  std::string token_;
+  std::set<ProcessId> living_;
+  std::set<pid_t> sessions_;
+};
 
 }  // namespace yoke

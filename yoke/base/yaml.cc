@@ -184,10 +184,26 @@ std::string flow(const Document& document) {
   return scalar(document);
 }
 
-bool has_only_scalars(const Document& list) {
-  return std::all_of(list.items.begin(), list.items.end(), [](const Document& item) {
-    return item.kind != Document::Kind::kList && item.kind != Document::Kind::kMap;
-  });
+bool is_scalar(const Document& document) {
+  return document.kind != Document::Kind::kList && document.kind != Document::Kind::kMap;
+}
+
+bool has_only_scalars(const Document& document) {
+  return std::all_of(document.items.begin(), document.items.end(), is_scalar) &&
+         std::all_of(document.fields.begin(), document.fields.end(), [](const auto& f) { return is_scalar(f.second); });
+}
+
+void print_block(const Document& map, std::size_t indent, std::string& out);
+
+// An item that is a simple map stays on its line; another becomes a block, its first key behind the dash.
+void print_item(const Document& item, std::size_t indent, std::string& out) {
+  if (item.kind != Document::Kind::kMap || has_only_scalars(item)) {
+    out += std::string(indent, ' ') + "- " + flow(item) + "\n";
+    return;
+  }
+  const std::size_t start = out.size();
+  print_block(item, indent + 2, out);
+  out[start + indent] = '-';
 }
 
 void print_block(const Document& map, std::size_t indent, std::string& out) {
@@ -199,7 +215,7 @@ void print_block(const Document& map, std::size_t indent, std::string& out) {
       print_block(value, indent + 2, out);
     } else if (value.kind == Document::Kind::kList && !has_only_scalars(value)) {
       out += "\n";
-      for (const Document& item : value.items) out += margin + "  - " + flow(item) + "\n";
+      for (const Document& item : value.items) print_item(item, indent + 2, out);
     } else {
       out += " " + flow(value) + "\n";
     }

@@ -11,7 +11,8 @@ namespace yoke {
 
 Document parse_yaml(std::string_view text, std::string_view source);
 
-// The canonical form: two spaces, maps in block form, maps of a list and lists of scalars in flow form on one line.
+// The canonical form: two spaces, block form; what holds only scalars and stands in a list, and lists of scalars, in
+// flow form on one line.
 std::string print_yaml(const Document& document);
 
 }  // namespace yoke

@@ -23,6 +23,13 @@ TEST(Yaml, ReadsBlockAndFlowWithLines) {
   EXPECT_EQ(parse_yaml("", "c.yaml").kind, Kind::kNull);
 }
 
+// "- - - …": a list in a list in a list.
+std::string nested_lists(int depth) {
+  std::string text;
+  for (int i = 0; i < depth; ++i) text += "- ";
+  return text;
+}
+
 struct Refused {
   const char* name;
   std::string text;
@@ -51,15 +58,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Refused{"unclosed", "a: [1, 2\nb: 3\n", "c.yaml:"}, Refused{"tab", "a:\n\t- 1\n", "c.yaml:2"},
                     Refused{"latin1", "a: 1\nb: gr\xfcn\n", "c.yaml:2: this is not UTF-8"},
                     Refused{"nul", std::string("a: 1\nb: \0\n", 10), "c.yaml:2: there is a control character (0x00)"},
-                    Refused{"deep", [] { std::string s; for (int i = 0; i < 100; ++i) s += "- "; return s; }(), "nested more than 32"},
+                    Refused{"deep", nested_lists(100), "nested more than 32"},
                     Refused{"very_deep", std::string(1000000, '['), "c.yaml:1"},
-                    Refused{"block_deep",
-                            [] {
-                              std::string s;
-                              for (int i = 0; i < 500000; ++i) s += "- ";
-                              return s;
-                            }(),
-                            "c.yaml:1"},
+                    Refused{"block_deep", nested_lists(500000), "c.yaml:1"},
                     Refused{"large", std::string(10 << 20, 'x'), "c.yaml has 10 MiB, more than the 1 MiB"}),
     [](const auto& test) { return test.param.name; });
 

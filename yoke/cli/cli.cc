@@ -16,6 +16,7 @@
 #include "yoke/base/text.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/help_text.h"
+#include "yoke/cli/lab_head.h"
 
 namespace yoke {
 namespace {
@@ -48,10 +49,7 @@ void declare(CLI::App& app, const OptionTable& options) {
         app.add_option_function<std::string>(row.name, row.set);
         break;
       case OptionRow::Kind::kRest:
-        app.add_option_function<std::vector<std::string>>(row.name, [&row](const std::vector<std::string>& words) {
-          for (const std::string& word : words) row.set(word);
-        });
-        break;
+        break;  // what follows "--" is not parsed: see Parser::parse
     }
   }
 }
@@ -69,12 +67,16 @@ class Parser {
 
   // Finds the innermost command given. Null: none was.
   const Bound* parse(std::vector<std::string> arguments) {
+    const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+    const std::vector<std::string> rest(dashes == arguments.end() ? dashes : dashes + 1, arguments.end());
+    arguments.erase(dashes, arguments.end());
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     root_.parse(arguments);
     const Bound* found = nullptr;
     for (const auto& bound : bound_) {
       if (bound->app->parsed()) found = bound.get();  // parents come before their children
     }
+    for (const std::string& word : rest) set_rest(found, word);
     return found;
   }
 
@@ -110,6 +112,16 @@ class Parser {
   }
 
  private:
+  static void set_rest(const Bound* bound, const std::string& word) {
+    if (bound) {
+      for (const OptionRow& row : bound->options.rows()) {
+        if (row.kind == OptionRow::Kind::kRest) return row.set(word);
+      }
+    }
+    throw Error(ErrorCode::kUsage, fmt::format("nothing can follow '--' here, but '{}' does", printable(word, 60)),
+                "see '--help' after the command");
+  }
+
   void bind(const CommandRow& command, CLI::App& parent, std::vector<std::string> path) {
     path.push_back(command.name);
     auto bound = std::make_unique<Bound>();
@@ -182,6 +194,9 @@ int dispatch(const std::vector<std::string>& arguments, Session& session) {
                 fmt::format("the commands are {}", fmt::join(names, ", ")));
   }
   Parser::refuse_missing(*bound);
+  if (bound->command->place == CommandPlace::kHead) {
+    if (const auto status = run_on_lab_head(session, arguments)) return *status;
+  }
   return bound->action(session);
 }
 

@@ -26,7 +26,8 @@ CommandRow show_command() {
               }
               return kExitOk;
             };
-          }};
+          },
+          .place = CommandPlace::kHead};
 }
 
 }  // namespace

@@ -146,7 +146,8 @@ CommandRow cluster_reach_command() {
             table.flag("--carry", "copy this program to nodes that lack it", options->carry);
             table.value("--timeout", "TIME", "how long to wait for a node (10s unless given)", options->timeout);
             return [options](Session& session) { return run_reach(session, *options); };
-          }};
+          },
+          .place = CommandPlace::kHead};
 }
 
 }  // namespace yoke

@@ -18,6 +18,7 @@ struct Session {
   bool quiet = false;
   bool verbose = false;
   std::optional<std::string> cluster_file;
+  std::optional<std::string> lab;
 
   void print(std::string_view text) const;          // to standard output; an Error where that fails
   void print_json(const Document& document) const;  // indented, with its line end
@@ -30,13 +31,17 @@ struct Example {
   std::string says;
 };
 
+// Where a command does its work. What concerns a cluster is done on its head node: see lab_head.h.
+enum class CommandPlace { kHere, kHead };
+
 struct CommandRow {
   std::string name;
   std::string summary;      // one line, no full stop
   std::string description;  // paragraphs for --help and the man page
   std::vector<Example> examples;
   std::function<Action(OptionTable&)> prepare;  // declares the options and returns what runs; empty for a mere group
-  std::vector<CommandRow> subcommands;
+  std::vector<CommandRow> subcommands = {};
+  CommandPlace place = CommandPlace::kHere;
 };
 
 }  // namespace yoke

@@ -4,7 +4,7 @@ namespace yoke {
 
 std::vector<CommandRow> command_table() {
   return {
-      cluster_command(), completion_command(), help_command(), man_command(), version_command(),
+      cluster_command(), completion_command(), help_command(), lab_command(), man_command(), version_command(),
   };
 }
 

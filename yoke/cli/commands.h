@@ -12,6 +12,8 @@ CommandRow cluster_command();
 CommandRow cluster_reach_command();  // of cluster_command
 CommandRow completion_command();
 CommandRow help_command();
+CommandRow lab_command();
+CommandRow lab_fault_command();  // of lab_command
 CommandRow man_command();
 CommandRow version_command();
 

@@ -96,6 +96,7 @@ OptionTable shared_options(Session& session) {
   OptionTable options;
   options.value("--cluster", "FILE", "the cluster file (cluster.yaml in this folder unless given)",
                 session.cluster_file);
+  options.value("--lab", "NAME", "the cluster of this lab, instead of a file", session.lab);
   options.flag("--json", "print JSON instead of text", session.json);
   options.flag("-q,--quiet", "no progress", session.quiet);
   options.flag("-v,--verbose", "log what is done, for finding out why", session.verbose);

@@ -5,6 +5,7 @@
 
 #include "yoke/base/interrupt.h"
 #include "yoke/cli/cli.h"
+#include "yoke/lab/lab.h"
 
 int main(int argc, char** argv) {
   // Descriptors 0 to 2 must be taken, or the next file opened becomes "standard output". A closed one is filled with
@@ -13,5 +14,6 @@ int main(int argc, char** argv) {
     if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) != fd) return EXIT_FAILURE;
   }
   yoke::install_interrupt_handlers();
+  if (const auto status = yoke::run_lab_part({argv + 1, argv + argc})) return *status;
   return yoke::run_command_line({argv + 1, argv + argc});
 }

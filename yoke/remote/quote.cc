@@ -8,10 +8,10 @@
 namespace yoke {
 namespace {
 
-// Never special anywhere in a word. '~', '=' and '-' are not here: special at the start, or to some commands.
+// Never special anywhere in a word. '~' and '=' are, at the start and in the first word.
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("_./:,+@").find(c) != std::string_view::npos;
+         std::string_view("_./:,+@-").find(c) != std::string_view::npos;
 }
 
 }  // namespace

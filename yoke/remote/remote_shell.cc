@@ -18,7 +18,7 @@ namespace {
 
 // $1 path, $2 mode, $3 size, $4 SHA-256, $5 a suffix that no other copy has. POSIX, but for sha256sum and `sync FILE`,
 // both of which may be missing.
-constexpr std::string_view kReceiveScript = R"(
+constexpr std::string_view kReceiveScript = R"sh(
 [ ! -d "$1" ] || { echo "$1: Is a directory" >&2; exit 1; }
 temporary=$1.$5
 trap 'rm -f "$temporary"' EXIT
@@ -32,10 +32,10 @@ fi
 chmod "$2" "$temporary" || exit 1
 sync "$temporary" 2>/dev/null
 mv -f "$temporary" "$1" || exit 1
-)";
+)sh";
 
 // $1 path. A first line "MODE SIZE SHA-256" (or "-" for what cannot be told), then the content.
-constexpr std::string_view kSendScript = R"(
+constexpr std::string_view kSendScript = R"sh(
 [ ! -d "$1" ] || { echo "$1: Is a directory" >&2; exit 1; }
 exec < "$1" || exit 1
 mode=$(stat -L -c %a "$1" 2>/dev/null) || mode=-
@@ -43,7 +43,7 @@ size=$(wc -c < "$1") || exit 1
 hash=$(sha256sum < "$1" 2>/dev/null) || hash=-
 echo "$mode" $size "${hash%% *}"
 cat
-)";
+)sh";
 
 // A leading dash would be an option to the tools.
 std::string safe_path(const std::string& path) { return path.starts_with('-') ? "./" + path : path; }
@@ -89,13 +89,18 @@ class TemporaryFile {
   fs::path path_;
 };
 
-// The header, then the content into `fd`; throws where the far side fails or the deadline passes.
-Header receive_file(RemoteProcess& process, const UniqueFd& fd, const fs::path& name, Deadline deadline) {
+// The header, then the content into `fd`. What the far side complains about goes to `complaints`.
+Header receive_file(RemoteProcess& process, const UniqueFd& fd, const fs::path& name, Deadline deadline,
+                    std::string& complaints) {
   std::optional<Header> header;
   while (!header) {
     const auto line = process.read_line(deadline);
     if (!line) break;
-    if (line->stream == OutputStream::kOut) header = parse_header(line->text);
+    if (line->stream == OutputStream::kOut) {
+      header = parse_header(line->text);
+    } else {
+      complaints += line->text + "\n";
+    }
   }
   while (header && !process.at_end(OutputStream::kOut)) {
     const std::string piece = process.read_bytes(OutputStream::kOut, 1 << 20, deadline);
@@ -159,13 +164,16 @@ void RemoteShell::copy_from(const std::string& remote, const fs::path& local, co
   const TemporaryFile temporary(local);
   const UniqueFd fd = open_file(temporary.path(), O_WRONLY | O_CREAT | O_EXCL, 0600);
   const std::unique_ptr<RemoteProcess> process = start(script(kSendScript, {safe_path(remote)}, options.timeout));
-  const Header header = receive_file(*process, fd, local, deadline);
+  std::string complaints;
+  const Header header = receive_file(*process, fd, local, deadline, complaints);
   std::optional<Outcome> outcome = process->wait(deadline);
   if (!outcome) outcome = Outcome{.exit_status = 1, .timed_out = true};
+  outcome->err = complaints + outcome->err;
   if (!outcome->ok()) throw remote_tool_error(host(), what, *outcome);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) throw system_error(errno, what);
-  const bool same = status.st_size == header.size && (header.hash == "-" || header.hash == sha256_file_hex(temporary.path()));
+  const bool same =
+      status.st_size == header.size && (header.hash == "-" || header.hash == sha256_file_hex(temporary.path()));
   if (!same) {
     throw Error(ErrorCode::kConflict, fmt::format("{}: what arrived differs from what {} has", what, host().name),
                 "does something write the file at the same time?");

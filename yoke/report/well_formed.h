@@ -121,12 +121,42 @@ inline std::optional<std::string> find_xml_error(std::string_view text) { return
 
 // Pieces that break documents which do not escape: markup, entities, quotes, control characters, broken UTF-8.
 inline std::vector<std::string> hostile_pieces() {
-  using namespace std::string_literals;
-  return {"<",        ">",        "&",      "\"",   "'",    "]]>",    "<!--",         "</title>",
-          "</style>", "&amp",     "&#0;",   "\xFF", "\xC3", "é",      "\xED\xA0\x80", "\xEF\xBF\xBF",
-          "\0"s,      "\x1B[31m", "\n",     "\r\n", "\t",   " ",      "漢",           "word",
-          "{}",       "%s",       "</svg>", "\x7F", "=",    "\xF5 x", "\xEF\xBF\xBE", "\\x",
-          "\xC2\x9B", "/",        "",       "-"};
+  return {"<",
+          ">",
+          "&",
+          "\"",
+          "'",
+          "]]>",
+          "<!--",
+          "</title>",
+          "</style>",
+          "&amp",
+          "&#0;",
+          "\xFF",
+          "\xC3",
+          "é",
+          "\xED\xA0\x80",
+          "\xEF\xBF\xBF",
+          std::string(1, '\0'),
+          "\x1B[31m",
+          "\n",
+          "\r\n",
+          "\t",
+          " ",
+          "漢",
+          "word",
+          "{}",
+          "%s",
+          "</svg>",
+          "\x7F",
+          "=",
+          "\xF5 x",
+          "\xEF\xBF\xBE",
+          "\\x",
+          "\xC2\x9B",
+          "/",
+          "",
+          "-"};
 }
 
 }  // namespace yoke

@@ -2,28 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
-#include "yoke/base/fields.h"
 #include "yoke/base/files.h"
+#include "yoke/base/ip_fields.h"
 #include "yoke/base/yaml.h"
 #include "yoke/spec/cluster_rules.h"
 
 namespace yoke {
-
-constexpr auto enum_names(Topology) {
-  return std::array{std::pair{"direct", Topology::kDirect}, std::pair{"ring", Topology::kRing},
-                    std::pair{"switch", Topology::kSwitch}};
-}
-
-static void read_field(const Document& document, Ipv4Prefix& value) {
-  std::string text;
-  read_field(document, text);
-  const Result<Ipv4Prefix> parsed = parse_ipv4_prefix(text);
-  if (!parsed) refuse_field(document, "an IPv4 address with its prefix length", parsed.error().hint());
-  value = *parsed;
-}
-static void write_field(Document& document, const Ipv4Prefix& value) { document = Document::string(to_string(value)); }
 
 template <class Visitor>
 void visit_fields(Visitor& visit, Half& half) {

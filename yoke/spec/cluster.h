@@ -4,10 +4,12 @@
 //   const Cluster cluster = load_cluster("cluster.yaml");
 //   fmt::print("{}", print_cluster(cluster));
 #pragma once
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "yoke/base/document.h"
@@ -17,6 +19,10 @@
 namespace yoke {
 
 enum class Topology { kDirect, kRing, kSwitch };
+constexpr auto enum_names(Topology) {
+  return std::array{std::pair{"direct", Topology::kDirect}, std::pair{"ring", Topology::kRing},
+                    std::pair{"switch", Topology::kSwitch}};
+}
 std::string_view to_string(Topology topology);
 
 // One independent path of a node into the fabric.

@@ -1,0 +1,70 @@
+# Puts files into the program: yoke/base/embedded.h declares how to ask for them. Included by CMakeLists.txt, this file
+# makes the rule; run by that rule (cmake -P), it writes the source.
+#
+# The bytes become a table of numbers: any content passes, and no compiler limits the length of that, as string
+# literals are by the standard. Rejected: the assembler's .incbin, which hides the files from the list of dependencies.
+if(NOT CMAKE_SCRIPT_MODE_FILE)
+  set(yoke_embedded_folder ${CMAKE_SOURCE_DIR}/tests/fixtures)
+  set(yoke_embedded_source ${CMAKE_BINARY_DIR}/generated/embedded.cc)
+  file(GLOB_RECURSE yoke_embedded_files CONFIGURE_DEPENDS ${yoke_embedded_folder}/*.tree)
+  list(SORT yoke_embedded_files)
+  # Through a file, as the list is too long to be a good command line, and so that a file that goes is noticed too.
+  string(REPLACE ";" "\n" yoke_embedded_list "${yoke_embedded_files}")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/embedded.list CONTENT "${yoke_embedded_list}\n" @ONLY)
+  add_custom_command(
+    OUTPUT ${yoke_embedded_source}
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${yoke_embedded_folder} -DLIST=${CMAKE_BINARY_DIR}/generated/embedded.list
+            -DOUTPUT=${yoke_embedded_source} -P ${CMAKE_CURRENT_LIST_FILE}
+    DEPENDS ${yoke_embedded_files} ${CMAKE_BINARY_DIR}/generated/embedded.list ${CMAKE_CURRENT_LIST_FILE}
+    VERBATIM COMMENT "Embedding the machines")
+  return()
+endif()
+
+file(STRINGS ${LIST} files)
+set(arrays "")
+set(rows "")
+set(count 0)
+foreach(file ${files})
+  file(RELATIVE_PATH path ${FOLDER} ${file})
+  file(SIZE ${file} size)
+  file(READ ${file} bytes HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  # A zero behind each, so that an empty file is an array too.
+  string(APPEND arrays "constexpr unsigned char kFile${count}[] = {${bytes}0};\n")
+  string(APPEND rows "    {\"${path}\", kFile${count}, ${size}},\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+file(WRITE ${OUTPUT} "// Written by cmake/embed_files.cmake.
+#include \"yoke/base/embedded.h\"
+
+#include <cstddef>
+
+namespace yoke {
+namespace {
+
+${arrays}
+struct Row {
+  std::string_view path;
+  const unsigned char* bytes;
+  std::size_t size;
+};
+constexpr Row kRows[] = {
+${rows}};
+
+}  // namespace
+
+std::optional<std::string_view> embedded_file(std::string_view path) {
+  for (const Row& row : kRows) {
+    if (row.path == path) return std::string_view(reinterpret_cast<const char*>(row.bytes), row.size);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string_view> embedded_files() {
+  std::vector<std::string_view> paths;
+  for (const Row& row : kRows) paths.push_back(row.path);
+  return paths;
+}
+
+}  // namespace yoke
+")

@@ -1,0 +1,72 @@
+#include "yoke/cli/lab_head.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+#include "yoke/base/hash.h"
+#include "yoke/cli/cluster_file.h"
+#include "yoke/lab/enter.h"
+#include "yoke/lab/state.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+namespace {
+
+std::optional<std::string> lab_of(const Session& session) {
+  if (session.lab) return session.lab;
+  const auto file = find_cluster_file(session);
+  // A file that cannot be read is told by the command that needs it.
+  const auto cluster = file ? try_to([&] { return load_cluster(*file); }) : Unexpected(Error(ErrorCode::kNotFound, ""));
+  return cluster ? cluster->lab : std::nullopt;
+}
+
+// Our arguments without --lab and --cluster, whose place the node's own copy of the cluster file takes.
+std::vector<std::string> arguments_there(const std::vector<std::string>& arguments, const std::string& file) {
+  std::vector<std::string> words = {"/usr/local/bin/yoke"};
+  bool skip = false;
+  bool rest = false;  // after "--" nothing is ours
+  for (const std::string& word : arguments) {
+    if (skip) {
+      skip = false;
+    } else if (!rest && (word == "--lab" || word == "--cluster")) {
+      skip = true;
+    } else if (rest || !(word.starts_with("--lab=") || word.starts_with("--cluster="))) {
+      if (word == "--" && !rest) {
+        words.insert(words.end(), {"--cluster", file});
+        rest = true;
+      }
+      words.push_back(word);
+    }
+  }
+  if (!rest) words.insert(words.end(), {"--cluster", file});
+  return words;
+}
+
+}  // namespace
+
+std::optional<int> run_on_lab_head(const Session& session, const std::vector<std::string>& arguments) {
+  if (in_node()) return std::nullopt;
+  const std::optional<std::string> lab = lab_of(session);
+  if (!lab) return std::nullopt;
+  const LabLayout layout = load_layout(*lab);
+  const LabNode& head = layout.nodes.front();
+  const auto first = find_node_init(*lab, head.number);
+  if (!first) {
+    throw Error(ErrorCode::kUnavailable, fmt::format("the head node {} of lab '{}' is powered off", head.name, *lab),
+                fmt::format("'yoke lab fault power-on --node {}' starts it", head.name));
+  }
+  // With --lab alone the cluster is the lab's own.
+  const auto file = session.lab ? std::nullopt : find_cluster_file(session);
+  const std::string content = file ? read_file(*file) : print_cluster(lab_cluster(layout));
+  const std::string there = fmt::format("/run/yoke-lab/cluster-{}.yaml", random_token_hex(6));
+  const fs::path seen_here = fmt::format("/proc/{}/root{}", *first, there);
+  write_file_atomically(seen_here, content);
+  const int status = run_in_node(*lab, head, arguments_there(arguments, there));
+  std::error_code ignored;
+  fs::remove(seen_here, ignored);
+  return status;
+}
+
+}  // namespace yoke

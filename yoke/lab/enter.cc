@@ -1,0 +1,127 @@
+#include "yoke/lab/enter.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "yoke/base/error.h"
+#include "yoke/base/file_tree.h"
+#include "yoke/base/files.h"
+#include "yoke/base/interrupt.h"
+#include "yoke/base/text.h"
+#include "yoke/lab/cgroup.h"
+#include "yoke/lab/node.h"
+#include "yoke/lab/state.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kCannotStart = 126;
+
+struct Namespace {
+  const char* name;
+  int flag;
+};
+// The user namespace first, where it is another: it gives the right to the rest. The mounts last: /proc is still ours.
+constexpr Namespace kNamespaces[] = {{"user", CLONE_NEWUSER}, {"net", CLONE_NEWNET}, {"uts", CLONE_NEWUTS},
+                                     {"ipc", CLONE_NEWIPC},   {"pid", CLONE_NEWPID}, {"mnt", CLONE_NEWNS}};
+
+bool is_ours(const std::string& name, pid_t pid) {
+  std::error_code failure;
+  const fs::path ours = fs::read_symlink("/proc/self/ns/" + name, failure);
+  return !failure && ours == fs::read_symlink(fmt::format("/proc/{}/ns/{}", pid, name), failure);
+}
+
+[[noreturn]] void run_program(const fs::path& folder, const std::vector<std::string>& argv) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal_number, SIG_DFL);
+  if (chdir(folder.c_str()) != 0 && chdir("/root") != 0) _exit(kCannotStart);
+  setenv("HOME", "/root", 1);
+  setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+  unsetenv("XDG_RUNTIME_DIR");
+  std::vector<std::string> words = argv;
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execvp(pointers.front(), pointers.data());
+  const std::string text =
+      fmt::format("yoke: cannot run '{}' in the node: {}\n", printable(argv.front()), strerror(errno));
+  if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* nowhere left to say it */
+  }
+  _exit(errno == ENOENT ? 127 : kCannotStart);
+}
+
+int exit_status_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+// Waits for the child, and passes on the signals that came to us.
+int wait_for(pid_t child) {
+  int passed_on = 0;
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, 0);
+    if (ended == child) return exit_status_of(status);
+    if (errno != EINTR) return kCannotStart;
+    const int signal_number = interrupt_signal();
+    if (signal_number == 0 || signal_number == passed_on) continue;
+    passed_on = signal_number;
+    kill(child, signal_number);
+  }
+}
+
+// In a child of ours: takes on the node's namespaces and runs the program in a child of its own, which alone is in the
+// node's PID namespace.
+[[noreturn]] void enter_and_run(const std::string& lab, const LabNode& node, pid_t first,
+                                const std::vector<std::string>& argv) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  try {
+    const fs::path folder = fs::current_path();
+    if (const auto group = memory_group(lab, node.number); group && fs::exists(group->folder)) group->join();
+    std::vector<std::pair<UniqueFd, int>> namespaces;
+    for (const Namespace& part : kNamespaces) {
+      if (is_ours(part.name, first)) continue;
+      namespaces.emplace_back(open_file(fmt::format("/proc/{}/ns/{}", first, part.name), O_RDONLY), part.flag);
+    }
+    for (const auto& [fd, flag] : namespaces) {
+      if (setns(fd.get(), flag) != 0) throw system_error(errno, fmt::format("cannot enter {}", node.name));
+    }
+    const pid_t program = fork();
+    if (program == 0) run_program(folder, argv);
+    _exit(program < 0 ? kCannotStart : wait_for(program));
+  } catch (const std::exception& failure) {
+    const std::string text = fmt::format("yoke: {}\n", failure.what());
+    if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* nowhere left to say it */
+    }
+    _exit(kCannotStart);
+  }
+}
+
+}  // namespace
+
+int run_in_node(const std::string& lab, const LabNode& node, const std::vector<std::string>& argv) {
+  const std::optional<pid_t> first = find_node_init(lab, node.number);
+  if (!first) {
+    throw Error(ErrorCode::kUnavailable, fmt::format("{} is powered off", node.name),
+                fmt::format("'yoke lab fault power-on --node {}' starts it", node.name));
+  }
+  const pid_t child = fork();
+  if (child < 0) throw system_error(errno, "cannot fork");
+  if (child == 0) enter_and_run(lab, node, *first, argv);
+  return wait_for(child);
+}
+
+std::optional<InNode> in_node() {
+  const auto mark = DiskTree().read(kNodeMarkFile);
+  if (!mark) return std::nullopt;
+  const std::vector<std::string> lines = split(*mark, '\n');
+  if (lines.size() < 2) return std::nullopt;
+  return InNode{lines[0], lines[1]};
+}
+
+}  // namespace yoke

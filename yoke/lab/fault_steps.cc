@@ -1,0 +1,204 @@
+#include "yoke/lab/fault_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/base/error.h"
+#include "yoke/base/json.h"
+#include "yoke/base/process.h"
+#include "yoke/lab/hardware.h"
+#include "yoke/lab/network.h"
+#include "yoke/lab/state.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+using Step = ActiveFault::Undo;
+
+// What `ip -json …` answers in a node's network.
+Document ask_ip(const LabLayout& layout, int node, std::vector<std::string> words) {
+  std::string answer;
+  in_network(network_namespace(layout.name, node), [&] {
+    words.insert(words.begin(), {"ip", "-json"});
+    answer = run_or_throw({.argv = words, .timeout = 10_s}).out;
+  });
+  return answer.empty() ? Document::list() : parse_json(answer, "ip");
+}
+
+std::vector<std::string> addresses_of(const LabLayout& layout, int node, const std::string& interface) {
+  std::vector<std::string> addresses;
+  for (const Document& link : ask_ip(layout, node, {"-4", "addr", "show", "dev", interface}).items) {
+    const Document* list = link.find("addr_info");
+    for (const Document& entry : list ? list->items : std::vector<Document>{}) {
+      if (entry.find("local")) addresses.push_back(entry.find("local")->text + "/" + entry.find("prefixlen")->text);
+    }
+  }
+  return addresses;
+}
+
+// The routes that the kernel does not make again by itself when an interface comes up.
+std::vector<Step> restore_routes(const LabLayout& layout, int node, const std::string& interface) {
+  std::vector<Step> steps;
+  for (const Document& route : ask_ip(layout, node, {"-4", "route", "show", "dev", interface}).items) {
+    const Document* protocol = route.find("protocol");
+    if (protocol && protocol->text == "kernel") continue;
+    std::string line = fmt::format("route replace {}", route.find("dst")->text);
+    if (const Document* gateway = route.find("gateway")) line += " via " + gateway->text;
+    steps.push_back({node, "ip", line + " dev " + interface});
+  }
+  return steps;
+}
+
+std::vector<const LabInterface*> interfaces_of_half(const LabNode& node, const std::string& half) {
+  std::vector<const LabInterface*> found;
+  for (const LabInterface& interface : node.interfaces) {
+    if (interface.address && (half.empty() || interface.half == half)) found.push_back(&interface);
+  }
+  if (found.empty()) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} has no cabled half '{}'", node.name, half), "halves are A and B");
+  }
+  return found;
+}
+
+void add(std::vector<Step>& steps, std::vector<Step> more) { steps.insert(steps.end(), more.begin(), more.end()); }
+
+FaultSteps cut(const LabLayout& layout, const LabNode& node, const std::string& half) {
+  FaultSteps steps;
+  for (const LabInterface* interface : interfaces_of_half(node, half)) {
+    steps.run.push_back({node.number, "ip", fmt::format("link set {} down", interface->name)});
+    steps.undo.push_back({node.number, "ip", fmt::format("link set {} up", interface->name)});
+    add(steps.undo, restore_routes(layout, node.number, interface->name));
+  }
+  return steps;
+}
+
+FaultSteps take_addresses(const LabLayout& layout, const LabNode& node, const std::string& half) {
+  FaultSteps steps;
+  for (const LabInterface* interface : interfaces_of_half(node, half)) {
+    for (const std::string& address : addresses_of(layout, node.number, interface->name)) {
+      steps.run.push_back({node.number, "ip", fmt::format("addr del {} dev {}", address, interface->name)});
+      steps.undo.push_back({node.number, "ip", fmt::format("addr add {} brd + dev {}", address, interface->name)});
+    }
+    add(steps.undo, restore_routes(layout, node.number, interface->name));
+  }
+  return steps;
+}
+
+// Both halves in the /24 of half A: what NVIDIA's own script does for two nodes.
+FaultSteps share_subnet(const LabLayout& layout, const LabNode& node) {
+  FaultSteps steps = take_addresses(layout, node, "B");
+  const std::vector<const LabInterface*> first = interfaces_of_half(node, "A");
+  const std::vector<const LabInterface*> second = interfaces_of_half(node, "B");
+  for (std::size_t i = 0; i < second.size(); ++i) {
+    const Ipv4Prefix network = first[i]->address->network();
+    const std::string address =
+        to_string(Ipv4Prefix{network.host(static_cast<std::uint32_t>(100 + node.number)), network.length});
+    steps.run.push_back({node.number, "ip", fmt::format("addr add {} brd + dev {}", address, second[i]->name)});
+    steps.undo.insert(steps.undo.begin(),
+                      {node.number, "ip", fmt::format("addr del {} dev {}", address, second[i]->name)});
+  }
+  return steps;
+}
+
+FaultSteps lower_mtu(const LabLayout& layout, const LabNode& node, const std::string& half) {
+  FaultSteps steps;
+  for (const LabInterface* interface : interfaces_of_half(node, half)) {
+    const Document link = ask_ip(layout, node.number, {"link", "show", "dev", interface->name});
+    steps.run.push_back({node.number, "ip", fmt::format("link set {} mtu 1500", interface->name)});
+    steps.undo.push_back(
+        {node.number, "ip", fmt::format("link set {} mtu {}", interface->name, link.items.at(0).find("mtu")->text)});
+  }
+  return steps;
+}
+
+// Both directions: at the far end of a direct cable too. Behind a switch only what the node sends is slowed.
+FaultSteps slow_down(const LabLayout& layout, const LabNode& node, const std::string& half) {
+  FaultSteps steps;
+  const auto slow = [&](int number, const std::string& interface) {
+    steps.run.push_back({number, "tc", shape_line(interface, layout.half_rate / 8)});
+    steps.undo.push_back({number, "tc", shape_line(interface, layout.half_rate)});
+  };
+  for (const LabInterface* interface : interfaces_of_half(node, half)) {
+    slow(node.number, interface->name);
+    if (const auto peer = find_peer(layout, node.number, interface->name)) slow(peer->first, peer->second);
+  }
+  return steps;
+}
+
+FaultSteps route_over_management(const LabLayout& layout, const LabNode& node) {
+  FaultSteps steps;
+  for (const LabNode& other : layout.nodes) {
+    if (other.number == node.number) continue;
+    for (const LabInterface& interface : other.interfaces) {
+      if (!interface.address) continue;
+      const std::string route = fmt::format("{}/32 via {} dev {}", to_string(interface.address->address),
+                                            to_string(other.management.address), layout.management_interface);
+      // A ring has host routes already, which stay behind this one.
+      steps.run.push_back({node.number, "ip", fmt::format("route prepend {}", route)});
+      steps.undo.push_back({node.number, "ip", fmt::format("route del {}", route)});
+    }
+  }
+  return steps;
+}
+
+// New connections to any port but ssh's are dropped on the fast interfaces; pings and ssh go through.
+FaultSteps drop_data_ports(const LabNode& node) {
+  std::string names;
+  for (const LabInterface& interface : node.interfaces) names += (names.empty() ? "" : ", ") + interface.name;
+  return {
+      .run =
+          {{node.number, "nft",
+            fmt::format(
+                "table inet yoke_fault {{ chain input {{ type filter hook input priority 0; iifname {{ {0} }} "
+                "tcp dport != 22 tcp flags & (syn | ack) == syn drop; iifname {{ {0} }} meta l4proto udp drop; }} }}",
+                names)}},
+      .undo = {{node.number, "nft", "delete table inet yoke_fault"}}};
+}
+
+// Shown by the watcher in the hardware tree; the devices are PCI functions or RDMA devices.
+FaultSteps show_in_hardware(const LabLayout& layout, const LabNode& node, const std::string& half,
+                            std::string LabPort::*device) {
+  if (layout.hardware == "none") {
+    throw Error(ErrorCode::kUnsupported, "this lab shows no hardware", "start it with --hardware spark");
+  }
+  FaultSteps steps;
+  const std::vector<const LabInterface*> interfaces = interfaces_of_half(node, half);
+  for (const LabPort& port : lab_ports(lab_hardware({.machine = layout.hardware, .node = node.number}))) {
+    const bool meant = std::any_of(interfaces.begin(), interfaces.end(),
+                                   [&](const LabInterface* i) { return i->name == port.interface; });
+    if (meant) steps.devices.push_back(port.*device);
+  }
+  return steps;
+}
+
+}  // namespace
+
+FaultSteps plan_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& half) {
+  if (name == "cable-pulled") return cut(layout, node, "");
+  if (name == "half-down") return cut(layout, node, half);
+  if (name == "half-unaddressed") return take_addresses(layout, node, half);
+  if (name == "mtu-mismatch") return lower_mtu(layout, node, half);
+  if (name == "same-subnet") return share_subnet(layout, node);
+  if (name == "slow-half") return slow_down(layout, node, half);
+  if (name == "management-only") return route_over_management(layout, node);
+  if (name == "firewall") return drop_data_ports(node);
+  if (name == "gid-drift") return show_in_hardware(layout, node, half, &LabPort::rdma_device);
+  if (name == "narrow-pcie") return show_in_hardware(layout, node, half, &LabPort::pci_address);
+  if (name == "port-speed-100") return show_in_hardware(layout, node, "", &LabPort::rdma_device);
+  throw Error(ErrorCode::kUnsupported, "clock-skew cannot be had: Linux has no namespace for the wall clock",
+              "time namespaces shift only the monotonic clocks, which no tool compares between machines");
+}
+
+void run_steps(const LabLayout& layout, const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    in_network(network_namespace(layout.name, step.node), [&] {
+      if (step.tool == "ip") run_ip({step.line});
+      if (step.tool == "tc") run_tc({step.line});
+      if (step.tool == "nft") run_or_throw({.argv = {"nft", "-f", "-"}, .input = step.line + "\n", .timeout = 10_s});
+    });
+  }
+}
+
+}  // namespace yoke

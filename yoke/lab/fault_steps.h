@@ -1,0 +1,21 @@
+// How each fault is made: looks at the node's network as it is, and answers what to run and how to undo it.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "yoke/lab/faults.h"
+
+namespace yoke {
+
+struct FaultSteps {
+  std::vector<ActiveFault::Undo> run;
+  std::vector<ActiveFault::Undo> undo;
+  std::vector<std::string> devices;
+};
+
+FaultSteps plan_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& half);
+
+// Runs the steps in order, each in its node's network.
+void run_steps(const LabLayout& layout, const std::vector<ActiveFault::Undo>& steps);
+
+}  // namespace yoke

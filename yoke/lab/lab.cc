@@ -1,0 +1,175 @@
+#include "yoke/lab/lab.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "yoke/base/error.h"
+#include "yoke/base/interrupt.h"
+#include "yoke/base/process.h"
+#include "yoke/lab/cgroup.h"
+#include "yoke/lab/keeper.h"
+#include "yoke/lab/network.h"
+#include "yoke/lab/node.h"
+#include "yoke/lab/state.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+using namespace literals;
+namespace {
+
+constexpr Seconds kStartLimit{30};
+
+bool is_program(const std::string& name) {
+  for (const char* folder : {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}) {
+    if (access(fmt::format("{}/{}", folder, name).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+void require_programs() {
+  const std::pair<const char*, const char*> needed[] = {
+      {"sshd", "openssh-server"}, {"ssh-keygen", "openssh-client"}, {"ip", "iproute2"}, {"tc", "iproute2"}};
+  for (const auto& [program, package] : needed) {
+    if (is_program(program)) continue;
+    throw Error(ErrorCode::kNotFound, fmt::format("a lab needs {}, which is not installed", program),
+                fmt::format("apt-get install {}", package));
+  }
+}
+
+void require_rights() {
+  if (geteuid() == 0) return;
+  throw Error(ErrorCode::kPermission, "a lab needs root",
+              "run it with sudo, or inside 'unshare --user --map-root-user --map-auto'");
+}
+
+// What a lab could leave on this machine, undone; all of it may be missing.
+void remove_everything(const std::string& name) {
+  const Deadline deadline = Deadline::after(10_s);
+  for (;;) {
+    const std::vector<LabProcess> processes = find_lab_processes(name);
+    if (processes.empty()) break;
+    if (deadline.expired()) throw Error(ErrorCode::kTimeout, fmt::format("processes of lab '{}' do not end", name));
+    for (const LabProcess& process : processes) kill(process.pid, SIGKILL);
+    real_clock().sleep(5_ms);
+  }
+  remove_memory_groups(name);
+  std::error_code failure;
+  fs::remove_all(lab_folder(name), failure);
+  if (failure) throw system_error(failure.value(), fmt::format("cannot remove {}", lab_folder(name).native()));
+}
+
+void make_folders(const LabLayout& layout) {
+  std::error_code failure;
+  for (const LabNode& node : layout.nodes) {
+    fs::create_directories(node_folder(layout.name, node.number), failure);
+    if (failure) throw system_error(failure.value(), fmt::format("cannot make {}", lab_folder(layout.name).native()));
+  }
+  fs::permissions(lab_folder(layout.name), fs::perms::owner_all, failure);
+  save_layout(layout);
+}
+
+std::vector<std::string> limit_memory(const LabLayout& layout) {
+  for (const LabNode& node : layout.nodes) {
+    const auto group = memory_group(layout.name, node.number);
+    if (!group) return {"memory limit: this machine has no cgroup that we may use for it"};
+    create_memory_group(*group, layout.memory);
+  }
+  return {};
+}
+
+StartingPart start_node(const LabLayout& layout, const LabNode& node) {
+  return start_part(node.name, {"lab-node", lab_folder(layout.name).native(), fmt::format("{}", node.number)},
+                    node_folder(layout.name, node.number) / "log");
+}
+
+std::vector<std::string> start_parts(const LabLayout& layout) {
+  const Deadline deadline = Deadline::after(kStartLimit);
+  make_folders(layout);
+  StartingPart keeper = start_part(
+      "the lab's keeper", {"lab-keeper", lab_folder(layout.name).native(), fmt::format("{}", layout.nodes.size())},
+      lab_folder(layout.name) / "keeper.log");
+  make_keys(layout);
+  std::vector<std::string> missing = limit_memory(layout);
+  wait_until_ready(keeper, deadline);
+  build_network(layout);
+  std::vector<StartingPart> nodes;
+  for (const LabNode& node : layout.nodes) nodes.push_back(start_node(layout, node));
+  for (StartingPart& node : nodes) wait_until_ready(node, deadline);
+  return missing;
+}
+
+}  // namespace
+
+std::optional<int> run_lab_part(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 3) return std::nullopt;
+  const int number = std::atoi(arguments[2].c_str());
+  if (arguments[0] == "lab-keeper") return run_keeper(number);
+  if (arguments[0] == "lab-node") return run_node(fs::path(arguments[1]).filename(), number);
+  return std::nullopt;
+}
+
+LabStarted start_lab(const LabOptions& options) {
+  LabStarted started{.layout = lay_out_lab(options)};
+  require_rights();
+  require_programs();
+  const LabLock lock(options.name);
+  if (lab_exists(options.name)) {
+    throw Error(ErrorCode::kConflict, fmt::format("there is a lab '{}' already", options.name),
+                fmt::format("'yoke lab down --name {}' ends it, --name gives another", options.name));
+  }
+  try {
+    started.missing = start_parts(started.layout);
+    throw_if_interrupted();
+  } catch (...) {
+    remove_everything(options.name);
+    throw;
+  }
+  return started;
+}
+
+void stop_lab(const std::string& name) {
+  if (!lab_exists(name)) load_layout(name);  // throws, naming the labs there are
+  const LabLock lock(name);
+  remove_everything(name);
+  std::error_code ignored;
+  fs::remove(lab_folder(name).native() + ".lock", ignored);
+}
+
+void power_off(const LabLayout& layout, const LabNode& node) {
+  const Deadline deadline = Deadline::after(10_s);
+  if (!find_node_init(layout.name, node.number)) {
+    throw Error(ErrorCode::kConflict, fmt::format("{} is powered off already", node.name));
+  }
+  while (const auto first = find_node_init(layout.name, node.number)) {
+    if (deadline.expired()) throw Error(ErrorCode::kTimeout, fmt::format("{} does not end", node.name));
+    kill(*first, SIGKILL);
+    real_clock().sleep(5_ms);
+  }
+  std::vector<std::string> lines = {fmt::format("link set {} down", layout.management_interface)};
+  for (const LabInterface& interface : node.interfaces)
+    lines.push_back(fmt::format("link set {} down", interface.name));
+  in_network(network_namespace(layout.name, node.number), [&] { run_ip(lines); });
+}
+
+void power_on(const LabLayout& layout, const LabNode& node, const std::vector<std::string>& except) {
+  if (find_node_init(layout.name, node.number)) {
+    throw Error(ErrorCode::kConflict, fmt::format("{} is powered on already", node.name));
+  }
+  std::vector<std::string> lines = {fmt::format("link set {} up", layout.management_interface)};
+  for (const LabInterface& interface : node.interfaces) lines.push_back(fmt::format("link set {} up", interface.name));
+  std::erase_if(lines,
+                [&](const std::string& line) { return std::find(except.begin(), except.end(), line) != except.end(); });
+  for (const LabRoute& route : node.routes) {
+    if (!layout.bare)
+      lines.push_back(fmt::format("route replace {} via {}", to_string(route.to), to_string(route.via)));
+  }
+  in_network(network_namespace(layout.name, node.number), [&] { run_ip(lines); });
+  StartingPart part = start_node(layout, node);
+  wait_until_ready(part, Deadline::after(kStartLimit));
+}
+
+}  // namespace yoke

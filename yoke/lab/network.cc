@@ -1,0 +1,160 @@
+#include "yoke/lab/network.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <thread>
+
+#include "yoke/base/error.h"
+#include "yoke/base/text.h"
+#include "yoke/lab/state.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+void run_batch(const std::string& program, const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  std::string input;
+  for (const std::string& line : lines) input += line + "\n";
+  const Outcome outcome = run({.argv = {program, "-batch", "-"}, .input = input, .timeout = 20_s});
+  if (outcome.ok()) return;
+  throw Error(ErrorCode::kUnsupported, fmt::format("{} {}", program, outcome.describe()),
+              "does this kernel have veth, bridges and tbf shaping, and are we root?");
+}
+
+// A name in the switch for the far end of a node's interface: at most 15 characters, unique there.
+std::string switch_end(int node, std::size_t interface) { return fmt::format("n{}i{}", node, interface); }
+
+void build_switch(const LabLayout& layout) {
+  std::vector<std::string> lines = {"link set lo up", "link add mgmt type bridge", "link set mgmt up"};
+  std::vector<std::string> bridges;
+  for (const LabCable& cable : layout.cables) {
+    if (cable.node_b != 0 || std::find(bridges.begin(), bridges.end(), cable.interface_b) != bridges.end()) continue;
+    bridges.push_back(cable.interface_b);
+    lines.push_back(fmt::format("link add {} type bridge", cable.interface_b));
+    lines.push_back(fmt::format("link set {} mtu {} up", cable.interface_b, kLabMtu));
+  }
+  run_ip(lines);
+}
+
+std::string veth_line(const LabLayout& layout, int node_a, std::string_view a, std::string_view mac_a, int node_b,
+                      std::string_view b, std::string_view mac_b) {
+  const auto address = [](std::string_view mac) { return mac.empty() ? "" : fmt::format(" address {}", mac); };
+  return fmt::format("link add name {}{} netns {} type veth peer name {}{} netns {}", a, address(mac_a),
+                     network_namespace(layout.name, node_a).native(), b, address(mac_b),
+                     network_namespace(layout.name, node_b).native());
+}
+
+const LabInterface& interface_named(const LabLayout& layout, int node, const std::string& name) {
+  for (const LabInterface& interface : layout.nodes[static_cast<std::size_t>(node - 1)].interfaces) {
+    if (interface.name == name) return interface;
+  }
+  throw Error(ErrorCode::kInternal, fmt::format("node {} has no interface {}", node, name));
+}
+
+// All veths, from wherever we are: `netns` places both ends. The switch's ends are then put into their bridges.
+void build_links(const LabLayout& layout) {
+  std::vector<std::string> links;
+  std::vector<std::string> in_switch;
+  for (const LabNode& node : layout.nodes) {
+    const std::string management = fmt::format("m{}", node.number);
+    links.push_back(veth_line(layout, node.number, layout.management_interface, "", 0, management, ""));
+    in_switch.push_back(fmt::format("link set {} master mgmt up", management));
+    for (std::size_t i = 0; i < node.interfaces.size(); ++i) {
+      const LabInterface& interface = node.interfaces[i];
+      const auto cable = std::find_if(layout.cables.begin(), layout.cables.end(), [&](const LabCable& c) {
+        return c.node_a == node.number && c.interface_a == interface.name;
+      });
+      const bool is_far_end = find_peer(layout, node.number, interface.name) && cable == layout.cables.end();
+      if (is_far_end) continue;  // made from the other side
+      if (cable != layout.cables.end() && cable->node_b != 0) {
+        const LabInterface& other = interface_named(layout, cable->node_b, cable->interface_b);
+        links.push_back(
+            veth_line(layout, node.number, interface.name, interface.mac, cable->node_b, other.name, other.mac));
+        continue;
+      }
+      // A port without a cable has a far end all the same, which stays down: no carrier.
+      links.push_back(veth_line(layout, node.number, interface.name, interface.mac, 0, switch_end(node.number, i), ""));
+      if (cable != layout.cables.end()) {
+        in_switch.push_back(
+            fmt::format("link set {} mtu {} master {} up", switch_end(node.number, i), kLabMtu, cable->interface_b));
+      }
+    }
+  }
+  run_ip(links);
+  in_network(network_namespace(layout.name, 0), [&] { run_ip(in_switch); });
+}
+
+void set_sysctl(const std::string& name, std::string_view value) {
+  const std::string file = "/proc/sys/net/" + name;
+  write_all(open_file(file, O_WRONLY), value, file);
+}
+
+void set_up_node(const LabLayout& layout, const LabNode& node) {
+  std::vector<std::string> lines = {
+      "link set lo up",
+      fmt::format("addr add {} brd + dev {}", to_string(node.management), layout.management_interface),
+      fmt::format("link set {} up", layout.management_interface)};
+  std::vector<std::string> shaping = {shape_line(layout.management_interface, layout.management_rate)};
+  set_sysctl(fmt::format("ipv6/conf/{}/disable_ipv6", layout.management_interface), "1");
+  for (const LabInterface& interface : node.interfaces) {
+    shaping.push_back(shape_line(interface.name, layout.half_rate));
+    if (!layout.bare) {
+      set_sysctl(fmt::format("ipv6/conf/{}/disable_ipv6", interface.name), "1");
+      lines.push_back(fmt::format("link set {} mtu {}", interface.name, kLabMtu));
+      if (interface.address)
+        lines.push_back(fmt::format("addr add {} brd + dev {}", to_string(*interface.address), interface.name));
+    }
+    lines.push_back(fmt::format("link set {} up", interface.name));
+  }
+  if (!layout.bare && !node.routes.empty()) {
+    set_sysctl("ipv4/conf/all/rp_filter", "0");
+    set_sysctl("ipv4/ip_forward", "1");
+    for (const LabRoute& route : node.routes) {
+      lines.push_back(fmt::format("route add {} via {}", to_string(route.to), to_string(route.via)));
+    }
+  }
+  run_ip(lines);
+  run_tc(shaping);
+}
+
+}  // namespace
+
+void in_network(const std::filesystem::path& network_namespace, const std::function<void()>& function) {
+  const UniqueFd fd = open_file(network_namespace, O_RDONLY);
+  std::exception_ptr failure;
+  std::thread([&] {
+    try {
+      if (setns(fd.get(), CLONE_NEWNET) != 0) throw system_error(errno, "cannot enter a network namespace");
+      function();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }).join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+void run_ip(const std::vector<std::string>& lines) { run_batch("ip", lines); }
+void run_tc(const std::vector<std::string>& lines) { run_batch("tc", lines); }
+
+std::string shape_line(std::string_view interface, BitsPerSecond rate) {
+  // The burst must hold the largest GSO packet (64 KiB) and what the rate moves between two timer ticks; the queue
+  // holds 20 ms, about what a NIC's rings hold.
+  const double burst = std::max(256.0 * 1024, rate.value / 8 / 250);
+  return fmt::format("qdisc replace dev {} root tbf rate {:.0f}bit burst {:.0f} latency 20ms", interface, rate.value,
+                     burst);
+}
+
+void build_network(const LabLayout& layout) {
+  in_network(network_namespace(layout.name, 0), [&] { build_switch(layout); });
+  build_links(layout);
+  for (const LabNode& node : layout.nodes) {
+    in_network(network_namespace(layout.name, node.number), [&] { set_up_node(layout, node); });
+  }
+}
+
+}  // namespace yoke

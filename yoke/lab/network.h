@@ -1,0 +1,27 @@
+// The network of a lab: a veth pair for each half of each cable, bridges for management and switches, shaped by tc.
+// The host's own network is never touched: everything lies in the namespaces that the keeper holds.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "yoke/base/process.h"
+#include "yoke/lab/layout.h"
+
+namespace yoke {
+
+// Runs the function on a thread of its own inside a network namespace; programs that it starts run there too.
+void in_network(const std::filesystem::path& network_namespace, const std::function<void()>& function);
+
+// One command per line, as for `ip -batch` and `tc -batch`; an Error names the line that failed.
+void run_ip(const std::vector<std::string>& lines);
+void run_tc(const std::vector<std::string>& lines);
+
+// `tc` words that shape an interface to a rate.
+std::string shape_line(std::string_view interface, BitsPerSecond rate);
+
+// Makes all links and sets up all nodes; the keeper is running.
+void build_network(const LabLayout& layout);
+
+}  // namespace yoke

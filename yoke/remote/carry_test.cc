@@ -1,0 +1,189 @@
+#include "yoke/remote/carry.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include <chrono>
+#include <thread>
+
+#include "yoke/base/error.h"
+#include "yoke/base/hash.h"
+#include "yoke/remote/local_shell.h"
+#include "yoke/remote/test_sshd.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;  // NOLINT(google-build-using-namespace)
+namespace fs = std::filesystem;
+
+// This machine with another cache folder and another PATH, which counts its round trips.
+class NodeShell : public LocalShell {
+ public:
+  explicit NodeShell(fs::path cache) : LocalShell({.name = "node"}), cache_(std::move(cache)) {}
+  Outcome run(const Command& command) override {
+    ++runs;
+    Command there = command;
+    there.environment["XDG_CACHE_HOME"] = cache_.native();
+    if (!path.empty()) there.environment["PATH"] = path;
+    return LocalShell::run(there);
+  }
+  std::atomic<int> runs = 0;
+  std::string path;
+
+ private:
+  fs::path cache_;
+};
+
+class Carry : public ::testing::Test {
+ protected:
+  Carry() { fs::copy_file("/bin/true", program_); }
+
+  Error error_of(const fs::path& program) {
+    try {
+      carry_program(shell_, program);
+    } catch (const Error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "no error";
+    return {ErrorCode::kInternal, ""};
+  }
+
+  ScratchDir scratch_;
+  fs::path cache_ = scratch_.path() / "the cache";
+  fs::path program_ = scratch_.path() / "program";
+  NodeShell shell_{cache_};
+};
+
+TEST_F(Carry, PutsTheProgramThereByItsContent) {
+  const std::string there = carry_program(shell_, program_);
+  EXPECT_EQ(there, (cache_ / "yoke" / sha256_file_hex(program_) / "yoke").native());
+  EXPECT_EQ(static_cast<unsigned>(fs::status(there).permissions()), 0755U);
+  EXPECT_TRUE(read_file(there) == read_file(program_));
+  EXPECT_TRUE(shell_.run({.argv = {there}, .timeout = 60_s}).ok());
+}
+
+TEST_F(Carry, CopiesNothingWhereItIsThereAlready) {
+  const std::string there = carry_program(shell_, program_);
+  const auto inode = [&] {
+    struct stat status {};
+    stat(there.c_str(), &status);
+    return status.st_ino;
+  };
+  const auto before = inode();
+  shell_.runs = 0;
+  EXPECT_EQ(carry_program(shell_, program_), there);
+  EXPECT_EQ(shell_.runs, 1);
+  EXPECT_EQ(inode(), before);
+}
+
+TEST_F(Carry, ReplacesACopyThatIsDamaged) {
+  const std::string there = carry_program(shell_, program_);
+  std::string damaged = read_file(program_);
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  write_file_atomically(there, damaged, {.mode = 0755});
+  EXPECT_EQ(carry_program(shell_, program_), there);
+  EXPECT_TRUE(read_file(there) == read_file(program_));
+}
+
+TEST_F(Carry, ComparesSizesWhereThereIsNoSha256sum) {
+  const fs::path tools = scratch_.path() / "tools";
+  fs::create_directory(tools);
+  for (const char* tool : {"sh", "uname", "wc", "touch", "mkdir", "find", "rmdir", "df", "cat", "chmod", "mv", "rm"}) {
+    const Outcome found = run({.argv = {"sh", "-c", fmt::format("command -v {}", tool)}});
+    ASSERT_TRUE(found.ok()) << tool;
+    fs::create_symlink(found.out.substr(0, found.out.size() - 1), tools / tool);
+  }
+  shell_.path = tools.native();
+  const std::string there = carry_program(shell_, program_);
+  EXPECT_TRUE(read_file(there) == read_file(program_));
+  shell_.runs = 0;
+  carry_program(shell_, program_);
+  EXPECT_EQ(shell_.runs, 1);
+  write_file_atomically(there, "short", {.mode = 0755});
+  carry_program(shell_, program_);
+  EXPECT_TRUE(read_file(there) == read_file(program_));
+}
+
+TEST_F(Carry, TakesSeveralCarriersAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] { right += fs::exists(carry_program(shell_, program_)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 3);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(cache_ / "yoke" / sha256_file_hex(program_)))
+    ++files;
+  EXPECT_EQ(files, 1U);
+}
+
+TEST_F(Carry, DeletesVersionsThatNobodyCarriedForAMonth) {
+  for (const char* version : {"old", "recent"}) {
+    fs::create_directories(cache_ / "yoke" / version);
+    write_file_atomically(cache_ / "yoke" / version / "yoke", "x");
+  }
+  fs::last_write_time(cache_ / "yoke/old/yoke", fs::file_time_type::clock::now() - std::chrono::hours(24 * 40));
+  carry_program(shell_, program_);
+  EXPECT_FALSE(fs::exists(cache_ / "yoke/old/yoke"));
+  EXPECT_TRUE(fs::exists(cache_ / "yoke/recent/yoke"));
+}
+
+TEST_F(Carry, RefusesANodeOfAnotherKind) {
+  utsname machine{};
+  uname(&machine);
+  const bool here_arm = machine.machine == std::string_view("aarch64");
+  std::string content = read_file(program_);
+  content[18] = static_cast<char>(here_arm ? 62 : 183);
+  content[19] = 0;
+  write_file_atomically(program_, content, {.mode = 0755});
+  EXPECT_EQ(program_machine(program_), here_arm ? "x86_64" : "aarch64");
+  const Error error = error_of(program_);
+  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
+  EXPECT_NE(error.message().find(machine.machine), std::string::npos) << error.message();
+  EXPECT_FALSE(fs::exists(cache_));
+}
+
+TEST_F(Carry, RefusesWhatIsNoProgram) {
+  write_file_atomically(program_, "#!/bin/sh\n");
+  EXPECT_EQ(error_of(program_).code(), ErrorCode::kInvalid);
+  EXPECT_EQ(error_of("/no/such/program").code(), ErrorCode::kNotFound);
+}
+
+TEST_F(Carry, TellsAFullDisk) {
+  fs::create_directory(cache_);
+  if (mount("none", cache_.c_str(), "tmpfs", 0, "size=64k") != 0) {
+    GTEST_SKIP() << "a small volume cannot be mounted here: " << std::generic_category().message(errno);
+  }
+  std::string content = read_file(program_);
+  content.resize(200'000);
+  write_file_atomically(program_, content, {.mode = 0755});
+  const Error error = error_of(program_);
+  EXPECT_EQ(error.code(), ErrorCode::kExhausted);
+  EXPECT_NE(error.message().find("full"), std::string::npos) << error.message();
+  // Also where it becomes full only while we copy.
+  try {
+    shell_.copy_to(program_, (cache_ / "file").native());
+    ADD_FAILURE() << "no error";
+  } catch (const Error& full) {
+    EXPECT_EQ(full.code(), ErrorCode::kExhausted) << full.message();
+  }
+  EXPECT_EQ(umount(cache_.c_str()), 0);
+}
+
+TEST_F(Carry, WorksOverSsh) {
+  if (const std::string why = TestSshd::missing(); !why.empty()) GTEST_SKIP() << why;
+  TestSshd sshd;
+  SshShell shell(sshd.host(), sshd.options());
+  const std::string there = carry_program(shell, program_);
+  EXPECT_EQ(there, (sshd.home() / ".cache/yoke" / sha256_file_hex(program_) / "yoke").native());
+  EXPECT_TRUE(shell.run({.argv = {there}, .timeout = 60_s}).ok());
+  shell.disconnect();
+}
+
+}  // namespace
+}  // namespace yoke
