@@ -104,6 +104,11 @@ fs::path private_folder(const fs::path& folder) {
   fs::create_directories(folder, failure);
   if (failure) throw system_error(failure.value(), fmt::format("cannot make the folder {}", folder.native()));
   fs::permissions(folder, fs::perms::owner_all, failure);
+  // Below /tmp somebody else could have made it first.
+  struct stat status {};
+  if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid()) {
+    throw Error(ErrorCode::kPermission, fmt::format("{} is not a folder of ours", folder.native()), "remove it");
+  }
   return folder;
 }
 

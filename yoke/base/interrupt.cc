@@ -34,6 +34,7 @@ void install_interrupt_handlers() {
 }
 
 int interrupt_signal() { return received; }
+int interrupts_received() { return count; }
 
 void throw_if_interrupted() {
   if (received != 0) throw Error(ErrorCode::kInterrupted, fmt::format("stopped by {}", strsignal(received)));

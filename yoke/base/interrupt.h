@@ -6,6 +6,7 @@ namespace yoke {
 
 void install_interrupt_handlers();  // once, at the start of main
 int interrupt_signal();             // the signal that came, 0 when none
+int interrupts_received();          // how many came
 void throw_if_interrupted();
 
 }  // namespace yoke

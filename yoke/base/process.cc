@@ -12,6 +12,7 @@
 #include <ctime>
 
 #include "yoke/base/error.h"
+#include "yoke/base/interrupt.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/process_start.h"
 #include "yoke/base/process_tree.h"
@@ -135,7 +136,10 @@ bool Process::at_end(OutputStream which) const { return !stream(which).fd && str
 
 std::optional<Outcome> Process::wait(Deadline deadline) {
   std::optional<Deadline> drained;
+  const int interrupts = interrupts_received();
   for (int pause_ms = 1; !status_;) {
+    // Only what comes while we wait: cleaning up after a Ctrl-C runs programs too.
+    if (interrupts_received() != interrupts) throw_if_interrupted();
     const bool open = stream(OutputStream::kOut).fd || stream(OutputStream::kErr).fd;
     if (exited()) {
       if (!drained) drained = Deadline::after(kDrainTime);

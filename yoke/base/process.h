@@ -106,7 +106,8 @@ class Process {
   bool at_end() const;                     // both streams ended and all was taken
   bool at_end(OutputStream stream) const;  // this one
 
-  // How it ended, with the output not yet taken; nothing at the deadline, and then it may be called again. What it
+  // How it ended, with the output not yet taken; nothing at the deadline, and then it may be called again. Ctrl-C while
+  // waiting is Error(kInterrupted), and the program goes with its Process. What it
   // left in the background is killed (KillScope::kTree), a second after its end at the latest: whoever still holds its
   // output is not waited for.
   std::optional<Outcome> wait(Deadline deadline);

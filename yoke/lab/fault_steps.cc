@@ -146,15 +146,19 @@ FaultSteps route_over_management(const LabLayout& layout, const LabNode& node) {
 // New connections to any port but ssh's are dropped on the fast interfaces; pings and ssh go through.
 FaultSteps drop_data_ports(const LabNode& node) {
   std::string names;
-  for (const LabInterface& interface : node.interfaces) names += (names.empty() ? "" : ", ") + interface.name;
-  return {
-      .run =
-          {{node.number, "nft",
-            fmt::format(
-                "table inet yoke_fault {{ chain input {{ type filter hook input priority 0; iifname {{ {0} }} "
-                "tcp dport != 22 tcp flags & (syn | ack) == syn drop; iifname {{ {0} }} meta l4proto udp drop; }} }}",
-                names)}},
-      .undo = {{node.number, "nft", "delete table inet yoke_fault"}}};
+  for (const LabInterface& interface : node.interfaces) {
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", interface.name);
+  }
+  const std::string table = fmt::format(
+      "table inet yoke_fault {{\n"
+      "  chain input {{\n"
+      "    type filter hook input priority 0;\n"
+      "    iifname {{ {0} }} tcp dport != 22 tcp flags & (syn | ack) == syn drop\n"
+      "    iifname {{ {0} }} meta l4proto udp drop\n"
+      "  }}\n"
+      "}}",
+      names);
+  return {.run = {{node.number, "nft", table}}, .undo = {{node.number, "nft", "delete table inet yoke_fault"}}};
 }
 
 // Shown by the watcher in the hardware tree; the devices are PCI functions or RDMA devices.
@@ -171,6 +175,15 @@ FaultSteps show_in_hardware(const LabLayout& layout, const LabNode& node, const 
     if (meant) steps.devices.push_back(port.*device);
   }
   return steps;
+}
+
+void run_nft(const std::string& rules) {
+  try {
+    run_or_throw({.argv = {"nft", "-f", "-"}, .input = rules + "\n", .timeout = 10_s});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    throw Error(ErrorCode::kNotFound, "this fault needs nft, which is not installed", "apt-get install nftables");
+  }
 }
 
 }  // namespace
@@ -196,7 +209,7 @@ void run_steps(const LabLayout& layout, const std::vector<Step>& steps) {
     in_network(network_namespace(layout.name, step.node), [&] {
       if (step.tool == "ip") run_ip({step.line});
       if (step.tool == "tc") run_tc({step.line});
-      if (step.tool == "nft") run_or_throw({.argv = {"nft", "-f", "-"}, .input = step.line + "\n", .timeout = 10_s});
+      if (step.tool == "nft") run_nft(step.line);
     });
   }
 }

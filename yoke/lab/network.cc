@@ -142,9 +142,9 @@ void run_ip(const std::vector<std::string>& lines) { run_batch("ip", lines); }
 void run_tc(const std::vector<std::string>& lines) { run_batch("tc", lines); }
 
 std::string shape_line(std::string_view interface, BitsPerSecond rate) {
-  // The burst must hold the largest GSO packet (64 KiB) and what the rate moves between two timer ticks; the queue
-  // holds 20 ms, about what a NIC's rings hold.
-  const double burst = std::max(256.0 * 1024, rate.value / 8 / 250);
+  // The burst must hold the largest GSO packet (64 KiB) and what passes between two timer events, taken as 0.2 ms; more
+  // would let short messages through unshaped. The queue holds 20 ms, about what a NIC's rings hold.
+  const double burst = std::max(256.0 * 1024, rate.value / 8 * 0.2e-3);
   return fmt::format("qdisc replace dev {} root tbf rate {:.0f}bit burst {:.0f} latency 20ms", interface, rate.value,
                      burst);
 }
