@@ -1,6 +1,7 @@
 // The program as a person or a script meets it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "yoke/base/build_info.h"
 #include "yoke/base/error.h"
 #include "yoke/base/json.h"
+#include "yoke/base/socket.h"
 #include "yoke/base/text.h"
 
 namespace yoke {
@@ -115,8 +117,20 @@ TEST_F(Cli, GarbageOfTenMegabytesIsRefusedAtOnce) {
 }
 
 TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
-  for (const std::vector<std::string>& path : std::vector<std::vector<std::string>>{
-           {"cluster"}, {"cluster", "show"}, {"cluster", "reach"}, {"completion"}, {"help"}, {"man"}, {"version"}}) {
+  for (const std::vector<std::string>& path : std::vector<std::vector<std::string>>{{"cluster"},
+                                                                                    {"cluster", "show"},
+                                                                                    {"cluster", "reach"},
+                                                                                    {"completion"},
+                                                                                    {"help"},
+                                                                                    {"lab"},
+                                                                                    {"lab", "up"},
+                                                                                    {"lab", "status"},
+                                                                                    {"lab", "exec"},
+                                                                                    {"lab", "shell"},
+                                                                                    {"lab", "fault"},
+                                                                                    {"lab", "down"},
+                                                                                    {"man"},
+                                                                                    {"version"}}) {
     std::vector<std::string> arguments = path;
     arguments.emplace_back("--help");
     const Outcome outcome = yoke(arguments);
@@ -136,6 +150,19 @@ TEST_F(Cli, AClosedOrFullStandardOutputIsAnErrorAndAClosedPipeIsQuiet) {
   const Outcome pipe = run({.argv = {"bash", "-c", "\"$0\" man | true; echo ${PIPESTATUS[0]}", YOKE_PROGRAM}});
   EXPECT_TRUE(pipe.out == "141\n" || pipe.out == "0\n") << pipe.out;  // 0 where all was written before `true` ended
   EXPECT_EQ(pipe.err, "");
+}
+
+TEST_F(Cli, CtrlCEndsAWaitAtOnceWithStatus130) {
+  Socket silent = listen_tcp({"127.0.0.1", 0}, {});
+  write_cluster(fmt::format("name: x\nnodes: [{{ name: a, address: 127.0.0.1, port: {} }}]\n", silent.local().port));
+  Process process({.argv = {YOKE_PROGRAM, "cluster", "reach", "--timeout", "30s"}, .folder = scratch.path()});
+  ASSERT_NO_THROW(silent.accept(Deadline::after(20_s)));  // now it waits for an answer
+  const Instant start = real_clock().now();
+  kill(process.pid(), SIGINT);
+  const auto outcome = process.wait(Deadline::after(20_s));
+  ASSERT_TRUE(outcome.has_value());
+  EXPECT_EQ(outcome->exit_status, 130);
+  EXPECT_LT(to_seconds(real_clock().now() - start).value, 5);
 }
 
 TEST_F(Cli, NothingIsColouredIntoAPipe) { EXPECT_EQ(yoke({"zzzz"}).err.find('\x1b'), std::string::npos); }

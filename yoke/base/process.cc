@@ -12,8 +12,8 @@
 #include <ctime>
 
 #include "yoke/base/error.h"
-#include "yoke/base/interrupt.h"
 #include "yoke/base/hash.h"
+#include "yoke/base/interrupt.h"
 #include "yoke/base/process_start.h"
 #include "yoke/base/process_tree.h"
 
@@ -58,6 +58,7 @@ int exit_status_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(sta
 }  // namespace
 
 Process::Process(Command command) : command_(std::move(command)), token_(random_token_hex(16)) {
+  interrupts_ = interrupts_received();
   StartedProgram started = start_program(command_, token_);
   pid_ = started.pid;
   input_ = std::move(started.input);
@@ -75,7 +76,8 @@ Process::Process(Process&& other) noexcept
       written_(other.written_),
       streams_(std::move(other.streams_)),
       status_(other.status_),
-      truncated_(other.truncated_) {}
+      truncated_(other.truncated_),
+      interrupts_(other.interrupts_) {}
 
 Process::~Process() {
   input_.reset();
@@ -90,7 +92,7 @@ void Process::write(std::string_view data, Deadline deadline) {
     if (deadline.expired()) {
       throw Error(ErrorCode::kTimeout, fmt::format("'{}' did not take its input in time", to_string(command_)));
     }
-    pump(deadline.poll_timeout_ms());
+    wait_for_output(deadline.poll_timeout_ms());
   }
   if (!input_) {
     throw Error(ErrorCode::kUnavailable, fmt::format("'{}' has closed its input", to_string(command_)),
@@ -109,7 +111,7 @@ std::optional<Process::Line> Process::read_line(Deadline deadline) {
       }
     }
     if (at_end() || deadline.expired()) return std::nullopt;
-    pump(deadline.poll_timeout_ms());
+    wait_for_output(deadline.poll_timeout_ms());
   }
 }
 
@@ -120,13 +122,13 @@ bool Process::poll_output(Deadline deadline) {
     }
     if (at_end()) return true;
     if (deadline.expired()) return false;
-    pump(deadline.poll_timeout_ms());
+    wait_for_output(deadline.poll_timeout_ms());
   }
 }
 
 std::string Process::read_bytes(OutputStream which, std::size_t most, Deadline deadline) {
   Stream& from = stream(which);
-  while (from.kept.empty() && from.fd && !deadline.expired()) pump(deadline.poll_timeout_ms());
+  while (from.kept.empty() && from.fd && !deadline.expired()) wait_for_output(deadline.poll_timeout_ms());
   return from.kept.take_bytes(most);
 }
 
@@ -136,10 +138,7 @@ bool Process::at_end(OutputStream which) const { return !stream(which).fd && str
 
 std::optional<Outcome> Process::wait(Deadline deadline) {
   std::optional<Deadline> drained;
-  const int interrupts = interrupts_received();
   for (int pause_ms = 1; !status_;) {
-    // Only what comes while we wait: cleaning up after a Ctrl-C runs programs too.
-    if (interrupts_received() != interrupts) throw_if_interrupted();
     const bool open = stream(OutputStream::kOut).fd || stream(OutputStream::kErr).fd;
     if (exited()) {
       if (!drained) drained = Deadline::after(kDrainTime);
@@ -148,7 +147,7 @@ std::optional<Outcome> Process::wait(Deadline deadline) {
       return std::nullopt;
     }
     // While its streams are open their end wakes us. Else a short pause: it is about to exit, or has become silent.
-    pump(std::min(open ? 50 : pause_ms, std::max(1, deadline.poll_timeout_ms())));
+    wait_for_output(std::min(open ? 50 : pause_ms, std::max(1, deadline.poll_timeout_ms())));
     if (!open) pause_ms = std::min(20, pause_ms * 2);
   }
   kill_rest();
@@ -232,6 +231,12 @@ void Process::reap() noexcept {
 }
 
 // One round: waits until a stream is ready, at most this long, and moves what can be moved.
+void Process::wait_for_output(int timeout_ms) {
+  // Only what came since its start: cleaning up after a Ctrl-C runs programs too.
+  if (interrupts_received() != interrupts_) throw_if_interrupted();
+  pump(timeout_ms);
+}
+
 void Process::pump(int timeout_ms) {
   const bool writing = input_ && written_ < to_write_.size();
   if (input_ && !writing && command_.input_mode == InputMode::kText) input_.reset();

@@ -9,7 +9,7 @@
 //
 // A program that cannot be started is an Error (kNotFound, kPermission, …) naming it. A Process belongs to one thread
 // at a time; several threads may each have theirs. Output moves, and on_line is called, inside the calls of the owner:
-// there is no thread behind it.
+// there is no thread behind it. Ctrl-C ends each wait with Error(kInterrupted); the program then goes with its Process.
 #pragma once
 #include <sys/types.h>
 
@@ -106,8 +106,7 @@ class Process {
   bool at_end() const;                     // both streams ended and all was taken
   bool at_end(OutputStream stream) const;  // this one
 
-  // How it ended, with the output not yet taken; nothing at the deadline, and then it may be called again. Ctrl-C while
-  // waiting is Error(kInterrupted), and the program goes with its Process. What it
+  // How it ended, with the output not yet taken; nothing at the deadline, and then it may be called again. What it
   // left in the background is killed (KillScope::kTree), a second after its end at the latest: whoever still holds its
   // output is not waited for.
   std::optional<Outcome> wait(Deadline deadline);
@@ -126,6 +125,7 @@ class Process {
 
   Stream& stream(OutputStream which) { return streams_[static_cast<std::size_t>(which)]; }
   const Stream& stream(OutputStream which) const { return streams_[static_cast<std::size_t>(which)]; }
+  void wait_for_output(int timeout_ms);  // as pump, ended by Ctrl-C
   void pump(int timeout_ms);
   void pump_quietly(int timeout_ms) noexcept;
   void feed_input();
@@ -147,6 +147,7 @@ class Process {
   std::array<Stream, 2> streams_;
   std::optional<int> status_;  // as waitpid gave it, once reaped
   bool truncated_ = false;
+  int interrupts_ = 0;  // as many had come when it was started
 };
 
 }  // namespace yoke

@@ -1,6 +1,9 @@
 // yoke lab up, down, status, exec, shell: a cluster of virtual nodes on this machine. Faults are in lab_fault.cc.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
@@ -9,6 +12,7 @@
 #include "yoke/cli/lab_status.h"
 #include "yoke/lab/enter.h"
 #include "yoke/lab/lab.h"
+#include "yoke/lab/slurm.h"
 #include "yoke/lab/state.h"
 #include "yoke/spec/cluster.h"
 
@@ -19,14 +23,19 @@ namespace {
 struct UpOptions {
   LabOptions lab;
   std::string topology;
+  std::string with;  // "slurm" or nothing
   std::optional<std::string> cluster_file;
 };
 
 // cluster.yaml of this folder, unless that describes something else: nobody's file is overwritten unasked.
 fs::path choose_cluster_file(const UpOptions& options) {
-  if (options.cluster_file) return *options.cluster_file;
-  const fs::path file = "cluster.yaml";
-  if (!fs::exists(file)) return file;
+  const fs::path file = options.cluster_file.value_or("cluster.yaml");
+  const fs::path folder = fs::absolute(file).parent_path();
+  if (access(folder.c_str(), W_OK) != 0) {
+    throw system_error(errno, fmt::format("cannot write {}", file.native()),
+                       "name another file with --cluster-file FILE");
+  }
+  if (options.cluster_file || !fs::exists(file)) return file;
   const Result<Cluster> there = try_to([&] { return load_cluster(file); });
   if (there && there->lab == options.lab.name) return file;
   throw Error(ErrorCode::kConflict, "cluster.yaml of this folder describes another cluster",
@@ -38,15 +47,17 @@ int run_up(Session& session, UpOptions& options) {
     if (options.topology == name) options.lab.topology = value;
   }
   const fs::path file = choose_cluster_file(options);
+  if (options.with == "slurm") require_slurm();
   const Instant start = real_clock().now();
   const LabStarted started = start_lab(options.lab);
-  const Seconds took = to_seconds(real_clock().now() - start);
   try {
+    if (options.with == "slurm") start_slurm(started.layout);
     write_file_atomically(file, print_cluster(lab_cluster(started.layout)));
-  } catch (const Error&) {
+  } catch (...) {
     stop_lab(options.lab.name);
     throw;
   }
+  const Seconds took = to_seconds(real_clock().now() - start);
   if (session.json) {
     Document missing = Document::list();
     for (const std::string& what : started.missing) missing.items.push_back(Document::string(what));
@@ -78,6 +89,7 @@ CommandRow up_command() {
           "nothing behind.",
       .examples = {{"yoke lab up", "two Sparks and a cable"},
                    {"yoke lab up --nodes 3 --topology ring --memory 1GiB", "three in a ring"},
+                   {"yoke lab up --with slurm", "with a Slurm that runs over them: srun -N2 hostname on node 1"},
                    {"yoke lab up --name rack --hardware b300 --cluster-file rack.yaml", "two servers beside it"}},
       .prepare = [](OptionTable& table) -> Action {
         auto options = std::make_shared<UpOptions>();
@@ -93,6 +105,7 @@ CommandRow up_command() {
         table.value("--memory", "SIZE", "memory of a node (512MiB unless given)", options->lab.memory);
         table.flag("--bare", "leave the fast interfaces as from the factory: no addresses, MTU 1500, IPv6 on",
                    options->lab.bare);
+        table.choice("--with", "SOFTWARE", "software to start on the nodes: slurm", {"slurm"}, options->with);
         table.value("--cluster-file", "FILE", "where to write the cluster file (cluster.yaml unless given)",
                     options->cluster_file);
         return [options](Session& session) { return run_up(session, *options); };

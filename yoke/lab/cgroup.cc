@@ -11,6 +11,7 @@
 #include "yoke/base/file_tree.h"
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
+#include "yoke/lab/state.h"
 
 namespace yoke {
 namespace fs = std::filesystem;
@@ -60,6 +61,17 @@ std::optional<MemoryGroup> base_group() {
   return std::nullopt;
 }
 
+// The lab's groups stay where its first was made, whoever asks later: in v1 our own group differs from session to
+// session, and within a node it is the node's.
+fs::path base_file(const std::string& lab) { return lab_folder(lab) / "cgroup"; }
+
+std::optional<MemoryGroup> base_group_of(const std::string& lab) {
+  const auto recorded = DiskTree().read_trimmed(base_file(lab).native());
+  if (!recorded) return base_group();
+  const bool v2 = fs::exists(fs::path(*recorded) / "cgroup.controllers");
+  return MemoryGroup{*recorded, v2 ? MemoryGroup::Version::kV2 : MemoryGroup::Version::kV1};
+}
+
 std::string group_prefix(const std::string& lab) { return fmt::format("yoke-lab-{}-node-", lab); }
 
 }  // namespace
@@ -71,13 +83,14 @@ fs::path MemoryGroup::usage_file() const {
 void MemoryGroup::join() const { write_value(folder / "cgroup.procs", fmt::format("{}", getpid())); }
 
 std::optional<MemoryGroup> memory_group(const std::string& lab, int node) {
-  auto group = base_group();
+  auto group = base_group_of(lab);
   if (!group || access(group->folder.c_str(), W_OK) != 0) return std::nullopt;
   group->folder /= fmt::format("{}{}", group_prefix(lab), node);
   return group;
 }
 
-void create_memory_group(const MemoryGroup& group, Bytes limit) {
+void create_memory_group(const std::string& lab, const MemoryGroup& group, Bytes limit) {
+  write_file_atomically(base_file(lab), group.folder.parent_path().native() + "\n");
   const bool v2 = group.version == MemoryGroup::Version::kV2;
   if (v2) {
     const fs::path control = group.folder.parent_path() / "cgroup.subtree_control";
@@ -93,7 +106,7 @@ void create_memory_group(const MemoryGroup& group, Bytes limit) {
 }
 
 void remove_memory_groups(const std::string& lab) {
-  const auto base = base_group();
+  const auto base = base_group_of(lab);
   if (!base) return;
   const std::string prefix = group_prefix(lab);
   const DiskTree tree;

@@ -19,7 +19,7 @@ struct MemoryGroup {
 // The group of a lab's node, whether it exists or not; nothing where this machine lets us make none.
 std::optional<MemoryGroup> memory_group(const std::string& lab, int node);
 
-void create_memory_group(const MemoryGroup& group, Bytes limit);
+void create_memory_group(const std::string& lab, const MemoryGroup& group, Bytes limit);
 void remove_memory_groups(const std::string& lab);  // once nothing runs in them; what is not there is no error
 
 }  // namespace yoke

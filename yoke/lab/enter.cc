@@ -14,6 +14,7 @@
 #include "yoke/base/file_tree.h"
 #include "yoke/base/files.h"
 #include "yoke/base/interrupt.h"
+#include "yoke/base/process_tree.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/cgroup.h"
 #include "yoke/lab/node.h"
@@ -46,6 +47,7 @@ bool is_ours(const std::string& name, pid_t pid) {
   setenv("HOME", "/root", 1);
   setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
   unsetenv("XDG_RUNTIME_DIR");
+  unsetenv(std::string(kProcessTokenVariable).c_str());  // what it leaves running stays, as on any machine
   std::vector<std::string> words = argv;
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

@@ -33,6 +33,13 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// A missing interface is one that is down.
+InterfaceState state_of(const std::string& name, const std::vector<InterfaceState>& interfaces) {
+  const auto found = std::find_if(interfaces.begin(), interfaces.end(),
+                                  [&](const InterfaceState& state) { return state.name == name; });
+  return found == interfaces.end() ? InterfaceState{} : *found;
+}
+
 std::optional<unsigned> parse_number(std::string_view text) {
   unsigned value = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -116,7 +123,9 @@ void change_gids(ChangeList& changes, const RdmaFunction& function, const Interf
 
 // Data is counted in words of four bytes (InfiniBand Architecture Specification, PortXmitData). On an adapter this is
 // RDMA traffic only; here TCP stands for it.
-void change_counters(ChangeList& changes, const RdmaFunction& function, const InterfaceCounters& counted) {
+void change_counters(ChangeList& changes, const RdmaFunction& function, const InterfaceState& interface) {
+  if (!interface.counters) return;
+  const InterfaceCounters& counted = *interface.counters;
   const std::string folder = function.rdma_folder() + "/ports/1/counters/";
   const auto change = [&](std::string_view name, std::uint64_t value) {
     changes.want_where_present(folder + std::string(name), fmt::format("{}", value));
@@ -147,9 +156,7 @@ std::vector<FileChange> hardware_changes(const FileTree& tree, const std::vector
   ChangeList changes(tree);
   const std::vector<RdmaFunction> functions = find_rdma_functions(tree);
   for (const RdmaFunction& function : functions) {
-    const auto found = std::find_if(interfaces.begin(), interfaces.end(),
-                                    [&](const InterfaceState& state) { return state.name == function.interface; });
-    InterfaceState interface = found == interfaces.end() ? InterfaceState{} : *found;
+    InterfaceState interface = state_of(function.interface, interfaces);
     const std::string address = function.net_folder() + "/address";
     if (interface.mac) {
       changes.want(address, to_string(*interface.mac));
@@ -158,9 +165,17 @@ std::vector<FileChange> hardware_changes(const FileTree& tree, const std::vector
     }
     change_gids(changes, function, interface, faults);
     change_state(changes, function, interface, faults);
-    if (interface.counters) change_counters(changes, function, *interface.counters);
+    change_counters(changes, function, interface);
   }
   change_widths(changes, find_pci_neighbours(tree, functions), faults);
+  return changes.take();
+}
+
+std::vector<FileChange> counter_changes(const FileTree& tree, const std::vector<InterfaceState>& interfaces) {
+  ChangeList changes(tree);
+  for (const RdmaFunction& function : find_rdma_functions(tree)) {
+    change_counters(changes, function, state_of(function.interface, interfaces));
+  }
   return changes.take();
 }
 

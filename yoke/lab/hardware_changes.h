@@ -46,6 +46,10 @@ struct FileChange {
 std::vector<FileChange> hardware_changes(const FileTree& tree, const std::vector<InterfaceState>& interfaces,
                                          const HardwareFaults& faults);
 
+// The part of it that follows from the counters alone. It asks for a tenth of the files, which matters while traffic
+// that somebody measures goes on.
+std::vector<FileChange> counter_changes(const FileTree& tree, const std::vector<InterfaceState>& interfaces);
+
 void apply_changes(const std::vector<FileChange>& changes, MemoryTree& tree);
 // Below a folder that is the machine's root. Files are written in place, as who has one open must see the new content.
 void apply_changes(const std::vector<FileChange>& changes, const std::filesystem::path& root);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -179,7 +180,15 @@ TEST(HardwareChanges, CountersAreInWordsOfFourBytesAndLeftAloneWhenUnknown) {
   InterfaceState state = interface("enp1s0f0np0", {});
   state.counters = {
       .rx_bytes = 4003, .tx_bytes = 800, .rx_packets = 7, .tx_packets = 5, .rx_errors = 2, .tx_dropped = 1};
-  MemoryTree tree = follow(lab_hardware({}), {state});
+  MemoryTree tree = lab_hardware({});
+  std::vector<FileChange> counted = counter_changes(tree, {state});
+  EXPECT_EQ(counted.size(), 6U);
+  for (const FileChange& change : hardware_changes(tree, {state}, {})) {
+    const bool is_counter = change.path.find("/counters/") != std::string::npos;
+    EXPECT_EQ(std::count(counted.begin(), counted.end(), change), is_counter ? 1 : 0) << change.path;
+  }
+  tree = follow(tree, {state});
+  EXPECT_TRUE(counter_changes(tree, {state}).empty());
   state.counters.reset();
   tree = follow(tree, {state});
   const std::string counters = kHalfA + "counters/";

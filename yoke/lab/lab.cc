@@ -48,17 +48,15 @@ void require_rights() {
 
 // What a lab could leave on this machine, undone; all of it may be missing.
 void remove_everything(const std::string& name) {
-  const Deadline deadline = Deadline::after(10_s);
-  for (;;) {
-    const std::vector<LabProcess> processes = find_lab_processes(name);
-    if (processes.empty()) break;
-    if (deadline.expired()) throw Error(ErrorCode::kTimeout, fmt::format("processes of lab '{}' do not end", name));
-    for (const LabProcess& process : processes) kill(process.pid, SIGKILL);
-    real_clock().sleep(5_ms);
-  }
+  end_lab_processes(name);
   remove_memory_groups(name);
+  // Again where a program of a starter that was killed is still writing there.
+  const Deadline deadline = Deadline::after(5_s);
   std::error_code failure;
-  fs::remove_all(lab_folder(name), failure);
+  do {
+    fs::remove_all(lab_folder(name), failure);
+    if (failure) real_clock().sleep(10_ms);
+  } while (failure && !deadline.expired());
   if (failure) throw system_error(failure.value(), fmt::format("cannot remove {}", lab_folder(name).native()));
 }
 
@@ -76,7 +74,7 @@ std::vector<std::string> limit_memory(const LabLayout& layout) {
   for (const LabNode& node : layout.nodes) {
     const auto group = memory_group(layout.name, node.number);
     if (!group) return {"memory limit: this machine has no cgroup that we may use for it"};
-    create_memory_group(*group, layout.memory);
+    create_memory_group(layout.name, *group, layout.memory);
   }
   return {};
 }
@@ -132,23 +130,17 @@ LabStarted start_lab(const LabOptions& options) {
 }
 
 void stop_lab(const std::string& name) {
-  if (!lab_exists(name)) load_layout(name);  // throws, naming the labs there are
+  if (!lab_exists(name) && !lab_lock_exists(name)) load_layout(name);  // throws, naming the labs there are
   const LabLock lock(name);
+  if (!lab_exists(name)) load_layout(name);  // there was only the lock of a starter that was killed at once
   remove_everything(name);
-  std::error_code ignored;
-  fs::remove(lab_folder(name).native() + ".lock", ignored);
 }
 
 void power_off(const LabLayout& layout, const LabNode& node) {
-  const Deadline deadline = Deadline::after(10_s);
   if (!find_node_init(layout.name, node.number)) {
     throw Error(ErrorCode::kConflict, fmt::format("{} is powered off already", node.name));
   }
-  while (const auto first = find_node_init(layout.name, node.number)) {
-    if (deadline.expired()) throw Error(ErrorCode::kTimeout, fmt::format("{} does not end", node.name));
-    kill(*first, SIGKILL);
-    real_clock().sleep(5_ms);
-  }
+  end_lab_processes(layout.name, node.number);
   std::vector<std::string> lines = {fmt::format("link set {} down", layout.management_interface)};
   for (const LabInterface& interface : node.interfaces)
     lines.push_back(fmt::format("link set {} down", interface.name));

@@ -3,11 +3,16 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <csignal>
+#include <map>
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
@@ -24,13 +29,25 @@ using namespace literals;
 
 namespace {
 
-// Number 1 in a PID namespace below ours: "NSpid:	4711	1".
+// Number 1 in a PID namespace below ours: its status has a line NSpid with two numbers, 4711 and 1.
 bool is_first_process(const FileTree& tree, const std::string& pid) {
   const auto status = try_to([&] { return tree.read("/proc/" + pid + "/status"); });
   for (const std::string& line : split(status ? status->value_or("") : "", '\n')) {
     if (line.starts_with("NSpid:")) return std::count(line.begin(), line.end(), '\t') > 1 && line.ends_with("\t1");
   }
   return false;
+}
+
+fs::path lock_file(const std::string& name) { return lab_folder(name).native() + ".lock"; }
+
+// By system call: glibc's <sys/pidfd.h> of Debian 12 is not for C++.
+UniqueFd open_process(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+bool is_file_at(const UniqueFd& fd, const fs::path& file) {
+  struct stat open {};
+  struct stat there {};
+  return fstat(fd.get(), &open) == 0 && stat(file.c_str(), &there) == 0 && open.st_ino == there.st_ino &&
+         open.st_dev == there.st_dev;
 }
 
 }  // namespace
@@ -83,13 +100,16 @@ std::string choose_lab(const std::optional<std::string>& name) {
               fmt::format("name one with --name: {}", fmt::join(labs, ", ")));
 }
 
-LabLock::LabLock(const std::string& name) {
-  const fs::path file = lab_folder(name).native() + ".lock";
-  std::error_code failure;
-  fs::create_directories(file.parent_path(), failure);
-  fd_ = open_file(file, O_RDWR | O_CREAT, 0600);
+LabLock::LabLock(const std::string& name) : name_(name) {
+  const fs::path file = lock_file(name);
+  std::error_code ignored;
+  fs::create_directories(file.parent_path(), ignored);
   const Deadline deadline = Deadline::after(10_s);
-  while (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
+  for (;;) {
+    fd_ = open_file(file, O_RDWR | O_CREAT, 0600);
+    const bool locked = flock(fd_.get(), LOCK_EX | LOCK_NB) == 0;
+    if (locked && is_file_at(fd_, file)) return;
+    if (locked) continue;  // the one before us removed it
     throw_if_interrupted();
     if (deadline.expired()) {
       throw Error(ErrorCode::kConflict, fmt::format("another yoke is changing lab '{}'", name),
@@ -98,6 +118,13 @@ LabLock::LabLock(const std::string& name) {
     real_clock().sleep(20_ms);
   }
 }
+
+LabLock::~LabLock() {
+  std::error_code ignored;
+  if (!fs::exists(lab_folder(name_), ignored)) fs::remove(lock_file(name_), ignored);
+}
+
+bool lab_lock_exists(const std::string& name) { return fs::exists(lock_file(name)); }
 
 std::vector<LabProcess> find_lab_processes(const std::string& name) {
   const std::string folder = lab_folder(name).native();
@@ -129,6 +156,29 @@ std::optional<pid_t> find_node_init(const std::string& name, int node) {
     if (process.node == node && process.first) return process.pid;
   }
   return std::nullopt;
+}
+
+void end_lab_processes(const std::string& name, std::optional<int> node) {
+  const Deadline deadline = Deadline::after(10_s);
+  for (;;) {
+    // A descriptor first, then a second look: a number that has come to mean another process is not killed.
+    std::map<pid_t, UniqueFd> open;
+    for (const LabProcess& process : find_lab_processes(name)) {
+      if (!node || process.node == *node) open[process.pid] = open_process(process.pid);
+    }
+    if (open.empty()) return;
+    for (const LabProcess& process : find_lab_processes(name)) {
+      if (const auto found = open.find(process.pid); found != open.end() && found->second)
+        syscall(SYS_pidfd_send_signal, found->second.get(), SIGKILL, nullptr, 0);
+    }
+    // Readable at the very end: a node's first process waits in the kernel for the whole node.
+    for (const auto& [pid, fd] : open) {
+      pollfd waiting{.fd = fd.get(), .events = POLLIN};
+      while (fd && poll(&waiting, 1, deadline.poll_timeout_ms(1000)) <= 0 && !deadline.expired()) {
+      }
+    }
+    if (deadline.expired()) throw Error(ErrorCode::kTimeout, fmt::format("processes of lab '{}' do not end", name));
+  }
 }
 
 fs::path network_namespace(const std::string& name, int node) {

@@ -27,14 +27,21 @@ LabLayout load_layout(const std::string& name);  // an Error that lists the labs
 // The lab meant: the one named, or else the only one there is.
 std::string choose_lab(const std::optional<std::string>& name);
 
-// One change of a lab at a time, over all processes. Waits up to ten seconds, then says who holds it up.
+// One change of a lab at a time, over all processes. Waits up to ten seconds, then says who holds it up. Its file goes
+// with the lab: whoever leaves no lab behind removes it. A part that was forked but has not yet taken on its command
+// line holds the lock too, so that who has it sees every part in find_lab_processes().
 class LabLock {
  public:
   explicit LabLock(const std::string& name);
+  ~LabLock();
+  LabLock(const LabLock&) = delete;
+  LabLock& operator=(const LabLock&) = delete;
 
  private:
+  std::string name_;
   UniqueFd fd_;
 };
+bool lab_lock_exists(const std::string& name);
 
 // The processes that make up a lab, as this machine numbers them.
 struct LabProcess {
@@ -45,6 +52,8 @@ struct LabProcess {
 std::vector<LabProcess> find_lab_processes(const std::string& name);
 std::optional<pid_t> find_keeper(const std::string& name);
 std::optional<pid_t> find_node_init(const std::string& name, int node);  // nothing: powered off
+// Kills them all, or those of one node, and waits until each is gone with all that it had started.
+void end_lab_processes(const std::string& name, std::optional<int> node = std::nullopt);
 
 // "/proc/<keeper>/fd/<n>": the network namespace of a node, or of the switch (0).
 std::filesystem::path network_namespace(const std::string& name, int node);

@@ -99,6 +99,11 @@ struct FileStamp {
   }
 };
 
+std::vector<InterfaceState> without_counters(std::vector<InterfaceState> states) {
+  for (InterfaceState& state : states) state.counters.reset();
+  return states;
+}
+
 class Watcher {
  public:
   explicit Watcher(const WatcherOptions& options)
@@ -165,14 +170,16 @@ class Watcher {
     done_.reset();
   }
 
-  // The tree is looked at only when something has changed: reading some 50 files for each port is most of the work.
+  // The tree is looked at only as far as something has changed: asking for some 50 files a port is most of the work.
   void follow_interfaces() {
     std::vector<InterfaceState> states = read_interfaces();
     std::erase_if(states, [&](const InterfaceState& state) {
       return std::find(interfaces_.begin(), interfaces_.end(), state.name) == interfaces_.end();
     });
     if (states == done_) return;
-    apply_changes(hardware_changes(tree_, states, faults_), options_.root);
+    const bool only_counted = done_ && without_counters(states) == without_counters(*done_);
+    apply_changes(only_counted ? counter_changes(tree_, states) : hardware_changes(tree_, states, faults_),
+                  options_.root);
     done_ = std::move(states);
   }
 

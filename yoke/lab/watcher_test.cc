@@ -18,6 +18,8 @@
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
 #include "yoke/base/process.h"
+#include "yoke/base/result.h"
+#include "yoke/base/socket.h"
 #include "yoke/base/text.h"
 #include "yoke/base/tree_file.h"
 #include "yoke/lab/hardware.h"
@@ -106,7 +108,7 @@ TEST_F(InANetworkNamespace, InterfacesAreReadWithAddressesInOrder) {
   in_namespace([&] {
     ip("link add enp1s0f0np0 address 4c:bb:47:0a:10:00 type veth peer name peer");
     ip("addr add 192.168.100.10/24 dev enp1s0f0np0");
-    ip("addr add 10.0.0.7/24 dev enp1s0f0np0");
+    ip("addr add 10.0.0.7 peer 10.0.0.8/32 dev enp1s0f0np0");
     ip("addr add 2001:db8::5/64 dev enp1s0f0np0");
     const auto state_of = [](std::string_view name) {
       const std::vector<InterfaceState> all = read_interfaces();
@@ -134,7 +136,7 @@ TEST_F(InANetworkNamespace, TheTreeFollowsLinksAddressesAndFaults) {
   in_namespace([&] {
     lay_out();
     ip("link add enp1s0f0np0 address 4c:bb:47:0a:10:00 type veth peer name peer");
-    const WatcherThread watcher({.root = root_});
+    const WatcherThread watcher({.root = root_, .link_period = 60_s});  // the kernel's messages have to do
     EXPECT_EQ(see(kPort + "state"), "1: DOWN");
 
     ip("link set enp1s0f0np0 up");
@@ -163,6 +165,22 @@ TEST_F(InANetworkNamespace, TheTreeFollowsLinksAddressesAndFaults) {
     EXPECT_SOON(see(kPort + "state") == "1: DOWN" && see(kPort + "rate") == "40 Gb/sec (4X QDR)");
     EXPECT_TRUE(hardware_changes(DiskTree(root_), {}, {}).size() <= 6) << "only counters may differ from the start";
     ip("link del enp1s0f0np0");
+  });
+}
+
+TEST_F(InANetworkNamespace, CountersAreLookedAtFromTimeToTime) {
+  in_namespace([&] {
+    lay_out();
+    ip("link add enp1s0f0np0 type veth peer name peer");
+    ip("link set enp1s0f0np0 up");
+    ip("link set peer up");
+    ip("addr add 192.168.100.10/24 dev enp1s0f0np0");
+    const WatcherThread watcher({.root = root_, .link_period = 100_ms});
+    EXPECT_SOON(see(kPort + "gids/3") == kMapped);
+    const auto sent = [&] { return std::atoll(see(kPort + "counters/port_xmit_data").c_str()); };
+    const auto before = sent();
+    (void)try_to([&] { connect_tcp({"192.168.100.11", 9}, {}, Deadline::after(100_ms)); });  // nobody answers
+    EXPECT_SOON(sent() > before) << "at least the question who has that address";
   });
 }
 
