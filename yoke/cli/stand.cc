@@ -12,7 +12,8 @@ int say_where_you_stand(Session& session) {
   const auto file = find_cluster_file(session);
   std::string stand = "no cluster file in this folder";
   std::string next =
-      "write cluster.yaml, two lines a node are enough (docs/cluster-file.md); 'yoke help' lists the commands";
+      "'yoke lab up' makes a virtual cluster here; for real machines write cluster.yaml, a line a node is enough "
+      "(docs/cluster-file.md)";
   if (file) {
     const Cluster cluster = load_cluster(*file);
     stand = fmt::format("cluster '{}' from {}: {} node{}, head {}", cluster.name, file->native(), cluster.nodes.size(),

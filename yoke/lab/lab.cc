@@ -14,6 +14,7 @@
 #include "yoke/lab/keeper.h"
 #include "yoke/lab/network.h"
 #include "yoke/lab/node.h"
+#include "yoke/lab/rights.h"
 #include "yoke/lab/state.h"
 
 namespace yoke {
@@ -38,12 +39,6 @@ void require_programs() {
     throw Error(ErrorCode::kNotFound, fmt::format("a lab needs {}, which is not installed", program),
                 fmt::format("apt-get install {}", package));
   }
-}
-
-void require_rights() {
-  if (geteuid() == 0) return;
-  throw Error(ErrorCode::kPermission, "a lab needs root",
-              "run it with sudo, or inside 'unshare --user --map-root-user --map-auto'");
 }
 
 // What a lab could leave on this machine, undone; all of it may be missing.
@@ -112,8 +107,8 @@ std::optional<int> run_lab_part(const std::vector<std::string>& arguments) {
 
 LabStarted start_lab(const LabOptions& options) {
   LabStarted started{.layout = lay_out_lab(options)};
-  require_rights();
   require_programs();
+  take_lab_rights();
   const LabLock lock(options.name);
   if (lab_exists(options.name)) {
     throw Error(ErrorCode::kConflict, fmt::format("there is a lab '{}' already", options.name),

@@ -21,6 +21,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/keeper.h"
+#include "yoke/lab/rights.h"
 #include "yoke/spec/cluster_rules.h"
 
 namespace yoke {
@@ -52,7 +53,12 @@ bool is_file_at(const UniqueFd& fd, const fs::path& file) {
 
 }  // namespace
 
-fs::path labs_folder() { return (geteuid() == 0 ? fs::path("/run/yoke") : user_runtime_dir()) / "labs"; }
+fs::path labs_folder() {
+  if (geteuid() == 0 && !in_user_namespace()) return "/run/yoke/labs";
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (geteuid() != 0 || (runtime && fs::is_directory(runtime))) return user_runtime_dir() / "labs";
+  return fmt::format("/tmp/yoke-{}/labs", outer_user());  // what user_runtime_dir() says outside of the namespace
+}
 
 fs::path lab_folder(const std::string& name) {
   // Names come from the command line and from cluster files: they must not lead anywhere else.
@@ -187,6 +193,7 @@ fs::path network_namespace(const std::string& name, int node) {
     throw Error(ErrorCode::kUnavailable, fmt::format("lab '{}' has lost its keeper", name),
                 fmt::format("'yoke lab down --name {}' and start it again", name));
   }
+  join_user_namespace_of(*keeper);
   return fmt::format("/proc/{}/fd/{}", *keeper, kFirstNamespaceFd + node);
 }
 

@@ -55,7 +55,8 @@ std::optional<pid_t> find_node_init(const std::string& name, int node);  // noth
 // Kills them all, or those of one node, and waits until each is gone with all that it had started.
 void end_lab_processes(const std::string& name, std::optional<int> node = std::nullopt);
 
-// "/proc/<keeper>/fd/<n>": the network namespace of a node, or of the switch (0).
+// "/proc/<keeper>/fd/<n>": the network namespace of a node, or of the switch (0). To have the right to enter it, this
+// process is in the lab's user namespace then, where that is another; so before any thread is started.
 std::filesystem::path network_namespace(const std::string& name, int node);
 
 }  // namespace yoke

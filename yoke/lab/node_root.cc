@@ -1,0 +1,149 @@
+#include "yoke/lab/node_root.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
+
+#include "yoke/base/error.h"
+#include "yoke/base/file_tree.h"
+#include "yoke/base/files.h"
+#include "yoke/base/log.h"
+#include "yoke/base/result.h"
+#include "yoke/base/text.h"
+#include "yoke/base/tree_file.h"
+#include "yoke/lab/hardware.h"
+#include "yoke/lab/rights.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+namespace {
+
+void mount_at(const char* source, const fs::path& target, const char* type, unsigned long flags,
+              const std::string& data) {
+  fs::create_directories(target);
+  if (mount(source, target.c_str(), type, flags, data.c_str()) != 0) {
+    throw system_error(errno, fmt::format("cannot mount {} at {}", type ? type : source, target.native()));
+  }
+}
+
+// Attributes that only root may write are kept as a user's, where there is no root.
+std::string overlay_option() { return in_user_namespace() ? ",userxattr" : ""; }
+
+// Disks that the host has mounted below its root are not part of an overlay of that root: they are shown read-only at
+// the same place. What the kernel makes up (proc, sysfs, tmpfs and so on) is not shown.
+void show_other_disks(const fs::path& root) {
+  const std::set<std::string> disks = {"ext4",     "xfs", "btrfs", "zfs",     "overlay", "9p",
+                                       "virtiofs", "nfs", "nfs4",  "fuseblk", "f2fs"};
+  for (const std::string& line : split(read_file("/proc/self/mounts"), '\n')) {
+    const std::vector<std::string> words = split(line, ' ');
+    if (words.size() < 3 || words[1] == "/" || !disks.contains(words[2]) || words[1].find('\\') != std::string::npos)
+      continue;
+    const fs::path target = root / words[1].substr(1);
+    if (words[1].starts_with(root.native()) || !fs::is_directory(words[1])) continue;
+    std::error_code failure;
+    fs::create_directories(target, failure);
+    if (failure || mount(words[1].c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0) continue;
+    // Unlike a remount this keeps the flags that a user namespace may not change.
+    mount_attr read_only{.attr_set = MOUNT_ATTR_RDONLY};
+    if (mount_setattr(AT_FDCWD, target.c_str(), 0, &read_only, sizeof read_only) != 0)
+      umount2(target.c_str(), MNT_DETACH);
+  }
+}
+
+// Without root, the machine's folders belong to nobody, and what belongs to nobody cannot be changed in an overlay. But
+// a folder of ours in the upper layer is merged with theirs: new files can be made in it, theirs be replaced.
+void make_folders_ours(const fs::path& upper) {
+  for (const char* folder : {"etc", "etc/ssh", "etc/netplan", "home", "mnt", "opt", "root", "srv", "usr/local",
+                             "usr/local/bin", "var", "var/lib", "var/log", "var/spool", "var/cache"}) {
+    if (fs::is_directory(fs::path("/") / folder)) fs::create_directories(upper / folder);
+  }
+  fs::create_directories(upper / "var/tmp");
+  fs::permissions(upper / "var/tmp", fs::perms::all | fs::perms::sticky_bit);
+}
+
+// A copy-on-write view of the host's root, with what must be the node's own on top.
+void make_root(const fs::path& folder, const fs::path& root, Bytes memory) {
+  if (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    throw system_error(errno, "cannot make mounts private");
+  // What the node writes counts towards its memory; half of it, so that programs have the rest.
+  mount_at("yoke-lab", folder / "cow", "tmpfs", 0, fmt::format("size={},mode=755", memory.value / 2));
+  for (const char* part : {"upper", "work", "sys", "sys-upper", "sys-work"})
+    fs::create_directories(folder / "cow" / part);
+  const bool users = in_user_namespace();
+  if (users) make_folders_ours(folder / "cow/upper");
+  mount_at("yoke-lab", root, "overlay", 0,
+           fmt::format("lowerdir=/,upperdir={0}/cow/upper,workdir={0}/cow/work{1}", folder.native(), overlay_option()));
+  show_other_disks(root);
+  mount_at("proc", root / "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
+  bind_mount("/dev", root / "dev", MS_REC);
+  if (users) {
+    // The terminals of the machine's devpts could not be given to a user of the node; /root is closed to us.
+    mount_at("devpts", root / "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620,gid=5");
+    mount_at("yoke-lab", root / "root", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700");
+  }
+  mount_at("yoke-lab", root / "dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+  mount_at("yoke-lab", root / "tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
+  mount_at("yoke-lab", root / "run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755");
+  fs::create_directories(root / "run/sshd");
+  fs::create_directories(root / "run/yoke-lab");
+}
+
+// sysfs of this network namespace, with the tree of the chosen hardware laid over it.
+void make_hardware(const LabLayout& layout, const LabNode& node, const fs::path& folder, const fs::path& root) {
+  mount_at("sysfs", folder / "cow/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
+  const MemoryTree tree = lab_hardware({.machine = layout.hardware, .node = node.number});
+  write_tree(tree, folder / "cow/tree");
+  fs::create_directories(folder / "cow/tree/sys");
+  mount_at("yoke-lab", root / "sys", "overlay", 0,
+           fmt::format("lowerdir={0}/cow/tree/sys:{0}/cow/sys,upperdir={0}/cow/sys-upper,workdir={0}/cow/sys-work{1}",
+                       folder.native(), overlay_option()));
+  if (fs::exists("/sys/fs/cgroup"))
+    mount("/sys/fs/cgroup", (root / "sys/fs/cgroup").c_str(), nullptr, MS_BIND | MS_REC, nullptr);
+  if (fs::exists(folder / "cow/tree/etc")) {
+    fs::copy(folder / "cow/tree/etc", root / "etc", fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  }
+}
+
+// The program itself, for ssh sessions and re-execution in the node.
+void show_program(const fs::path& root) {
+  const fs::path target = root / "usr/local/bin/yoke";
+  fs::create_directories(target.parent_path());
+  if (!fs::exists(target)) write_file_atomically(target, "", {.mode = 0755});
+  bind_mount(fs::read_symlink("/proc/self/exe"), target, 0);
+}
+
+}  // namespace
+
+void bind_mount(const fs::path& source, const fs::path& target, unsigned long flags) {
+  if (mount(source.c_str(), target.c_str(), nullptr, MS_BIND | flags, nullptr) != 0) {
+    throw system_error(errno, fmt::format("cannot bind {} to {}", source.native(), target.native()));
+  }
+}
+
+void change_root(const fs::path& root) {
+  const fs::path old = root / "mnt";
+  if (chdir(root.c_str()) != 0 || syscall(SYS_pivot_root, ".", old.c_str()) != 0)
+    throw system_error(errno, "cannot change the root");
+  if (chroot(".") != 0 || chdir("/") != 0 || umount2("/mnt", MNT_DETACH) != 0)
+    throw system_error(errno, "cannot leave the old root");
+}
+
+std::vector<std::string> make_node_root(const LabLayout& layout, const LabNode& node, const fs::path& folder,
+                                        const fs::path& root) {
+  make_root(folder, root, layout.memory);
+  std::vector<std::string> missing;
+  if (const auto made = try_to([&] { make_hardware(layout, node, folder, root); }); !made) {
+    if (!in_user_namespace()) throw made.error();
+    missing.push_back(fmt::format("hardware tree: {}", made.error().message()));
+    (void)try_to([&] { bind_mount("/sys", root / "sys", MS_REC); });
+  }
+  show_program(root);
+  return missing;
+}
+
+}  // namespace yoke
