@@ -109,7 +109,7 @@ TEST_F(Cli, ErrorsAreJsonForScripts) {
 
 TEST_F(Cli, GarbageOfTenMegabytesIsRefusedAtOnce) {
   std::string garbage;
-  for (int i = 0; garbage.size() < (10U << 20U); ++i) garbage += static_cast<char>(i * 7919 >> 3);
+  for (unsigned i = 0; garbage.size() < (10U << 20U); ++i) garbage += static_cast<char>(i * 7919 >> 3);
   write_cluster(garbage);
   const Outcome outcome = yoke({"cluster", "show"});
   EXPECT_EQ(outcome.exit_status, 4);

@@ -67,7 +67,12 @@ struct TestLab {
   Outcome exec(const std::string& node, const std::vector<std::string>& argv, Seconds timeout = {60}) const {
     return run_yoke(exec_arguments(node, argv), {.folder = folder, .timeout = timeout});
   }
-  // The arguments of yoke for the same, for a Process of one's own.
+  // Copies a program into a node.
+  Outcome put(const std::string& node, const std::filesystem::path& program, const std::string& target) const {
+    return run_yoke(exec_arguments(node, {"install", "-m", "755", "/dev/stdin", target}),
+                    {.folder = folder, .input_file = program, .timeout = {60}});
+  }
+  // The arguments of yoke for exec(), for a Process of one's own.
   std::vector<std::string> exec_arguments(const std::string& node, const std::vector<std::string>& argv) const {
     std::vector<std::string> arguments = {"lab", "exec", "--name", name, node, "--"};
     arguments.insert(arguments.end(), argv.begin(), argv.end());

@@ -230,13 +230,13 @@ void Process::reap() noexcept {
   status_ = reaped == pid_ ? status : SIGKILL;
 }
 
-// One round: waits until a stream is ready, at most this long, and moves what can be moved.
 void Process::wait_for_output(int timeout_ms) {
   // Only what came since its start: cleaning up after a Ctrl-C runs programs too.
   if (interrupts_received() != interrupts_) throw_if_interrupted();
   pump(timeout_ms);
 }
 
+// One round: waits until a stream is ready, at most this long, and moves what can be moved.
 void Process::pump(int timeout_ms) {
   const bool writing = input_ && written_ < to_write_.size();
   if (input_ && !writing && command_.input_mode == InputMode::kText) input_.reset();

@@ -85,7 +85,8 @@ CommandRow up_command() {
       .description =
           "Starts virtual nodes with their own network, files, processes and sshd, cabled by shaped links and showing "
           "the hardware of the chosen machine, and writes a cluster file. Any yoke command that is given that file "
-          "runs on the lab's head node. Needs root. Nothing of this machine is changed, and 'yoke lab down' leaves "
+          "runs on the lab's head node. Without root it needs user namespaces and the ids of /etc/subuid. Nothing of "
+          "this machine is changed, and 'yoke lab down' leaves "
           "nothing behind.",
       .examples = {{"yoke lab up", "two Sparks and a cable"},
                    {"yoke lab up --nodes 3 --topology ring --memory 1GiB", "three in a ring"},
@@ -106,6 +107,8 @@ CommandRow up_command() {
         table.flag("--bare", "leave the fast interfaces as from the factory: no addresses, MTU 1500, IPv6 on",
                    options->lab.bare);
         table.choice("--with", "SOFTWARE", "software to start on the nodes: slurm", {"slurm"}, options->with);
+        table.flag("--plain", "nodes as plain processes on loopback addresses, for a machine without namespaces",
+                   options->lab.plain);
         table.value("--cluster-file", "FILE", "where to write the cluster file (cluster.yaml unless given)",
                     options->cluster_file);
         return [options](Session& session) { return run_up(session, *options); };

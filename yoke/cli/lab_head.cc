@@ -23,8 +23,9 @@ std::optional<std::string> lab_of(const Session& session) {
 }
 
 // Our arguments without --lab and --cluster, whose place the node's own copy of the cluster file takes.
-std::vector<std::string> arguments_there(const std::vector<std::string>& arguments, const std::string& file) {
-  std::vector<std::string> words = {"/usr/local/bin/yoke"};
+std::vector<std::string> arguments_there(const std::string& program, const std::vector<std::string>& arguments,
+                                         const std::string& file) {
+  std::vector<std::string> words = {program};
   bool skip = false;
   bool rest = false;  // after "--" nothing is ours
   for (const std::string& word : arguments) {
@@ -60,10 +61,13 @@ std::optional<int> run_on_lab_head(const Session& session, const std::vector<std
   // With --lab alone the cluster is the lab's own.
   const auto file = session.lab ? std::nullopt : find_cluster_file(session);
   const std::string content = file ? read_file(*file) : print_cluster(lab_cluster(layout));
-  const std::string there = fmt::format("/run/yoke-lab/cluster-{}.yaml", random_token_hex(6));
-  const fs::path seen_here = fmt::format("/proc/{}/root{}", *first, there);
+  const std::string name = fmt::format("cluster-{}.yaml", random_token_hex(6));
+  const std::string there = (layout.plain ? node_folder(*lab, head.number) : fs::path("/run/yoke-lab")) / name;
+  const fs::path seen_here = layout.plain ? there : fmt::format("/proc/{}/root{}", *first, there);
+  // A plain node has no files of its own, and so no program in its place.
+  const std::string program = layout.plain ? fs::read_symlink("/proc/self/exe").native() : "/usr/local/bin/yoke";
   write_file_atomically(seen_here, content);
-  const int status = run_in_node(*lab, head, arguments_there(arguments, there));
+  const int status = run_in_node(*lab, head, arguments_there(program, arguments, there));
   std::error_code ignored;
   fs::remove(seen_here, ignored);
   return status;

@@ -50,12 +50,15 @@ Document as_json(const LabLayout& layout) {
   Document faults = Document::list();
   for (const ActiveFault& fault : active_faults(layout.name))
     faults.items.push_back(Document::string(fault_text(layout, fault)));
+  Document missing = Document::list();
+  for (const std::string& what : load_missing(layout.name)) missing.items.push_back(Document::string(what));
   return Document::map({{"name", Document::string(layout.name)},
                         {"hardware", Document::string(layout.hardware)},
                         {"topology", Document::string(std::string(to_string(layout.topology)))},
                         {"half_rate", Document::number(layout.half_rate.value)},
                         {"nodes", std::move(nodes)},
-                        {"faults", std::move(faults)}});
+                        {"faults", std::move(faults)},
+                        {"missing", std::move(missing)}});
 }
 
 std::string as_text(const LabLayout& layout) {
@@ -82,6 +85,7 @@ std::string as_text(const LabLayout& layout) {
   std::string text = render_text(table);
   for (const ActiveFault& fault : active_faults(layout.name))
     text += fmt::format("Fault: {}\n", fault_text(layout, fault));
+  for (const std::string& what : load_missing(layout.name)) text += fmt::format("Missing here: {}\n", what);
   return text;
 }
 

@@ -18,6 +18,7 @@
 #include "yoke/base/text.h"
 #include "yoke/lab/cgroup.h"
 #include "yoke/lab/node.h"
+#include "yoke/lab/plain.h"
 #include "yoke/lab/state.h"
 
 namespace yoke {
@@ -40,13 +41,9 @@ bool is_ours(const std::string& name, pid_t pid) {
   return !failure && ours == fs::read_symlink(fmt::format("/proc/{}/ns/{}", pid, name), failure);
 }
 
-[[noreturn]] void run_program(const fs::path& folder, const std::vector<std::string>& argv) {
+[[noreturn]] void execute(const std::vector<std::string>& argv) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal_number, SIG_DFL);
-  if (chdir(folder.c_str()) != 0 && chdir("/root") != 0) _exit(kCannotStart);
-  setenv("HOME", "/root", 1);
-  setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
-  unsetenv("XDG_RUNTIME_DIR");
   unsetenv(std::string(kProcessTokenVariable).c_str());  // what it leaves running stays, as on any machine
   std::vector<std::string> words = argv;
   std::vector<char*> pointers;
@@ -58,6 +55,19 @@ bool is_ours(const std::string& name, pid_t pid) {
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* nowhere left to say it */
   }
   _exit(errno == ENOENT ? 127 : kCannotStart);
+}
+
+[[noreturn]] void run_program(const fs::path& folder, const std::vector<std::string>& argv) {
+  if (chdir(folder.c_str()) != 0 && chdir("/root") != 0) _exit(kCannotStart);
+  setenv("HOME", "/root", 1);
+  setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+  unsetenv("XDG_RUNTIME_DIR");
+  execute(argv);
+}
+
+[[noreturn]] void run_plain_program(const std::string& lab, const LabNode& node, const std::vector<std::string>& argv) {
+  for (const auto& [name, value] : plain_environment(lab, node)) setenv(name.c_str(), value.c_str(), 1);
+  execute(argv);
 }
 
 int exit_status_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
@@ -112,14 +122,19 @@ int run_in_node(const std::string& lab, const LabNode& node, const std::vector<s
     throw Error(ErrorCode::kUnavailable, fmt::format("{} is powered off", node.name),
                 fmt::format("'yoke lab fault power-on --node {}' starts it", node.name));
   }
+  const bool plain = load_layout(lab).plain;
   const pid_t child = fork();
   if (child < 0) throw system_error(errno, "cannot fork");
+  if (child == 0 && plain) run_plain_program(lab, node, argv);
   if (child == 0) enter_and_run(lab, node, *first, argv);
   return wait_for(child);
 }
 
 std::optional<InNode> in_node() {
   const auto mark = DiskTree().read(kNodeMarkFile);
+  const char* folder = std::getenv(kPlainFolderVariable);
+  const char* node = std::getenv(kPlainNodeVariable);
+  if (!mark && folder && node) return InNode{fs::path(folder).parent_path().filename(), node};
   if (!mark) return std::nullopt;
   const std::vector<std::string> lines = split(*mark, '\n');
   if (lines.size() < 2) return std::nullopt;

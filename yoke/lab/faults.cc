@@ -66,7 +66,7 @@ void save_faults(const std::string& lab, const std::vector<ActiveFault>& faults)
 // The node's watcher reads this file: {"gid_drift": ["rocep1s0f0"], …}.
 void show_hardware_faults(const LabLayout& layout, const LabNode& node, const std::vector<ActiveFault>& faults) {
   const auto first = find_node_init(layout.name, node.number);
-  if (!first) return;  // shown when it is powered on
+  if (!first || layout.plain) return;  // shown when it is powered on
   Document shown = Document::map();
   for (const auto& [fault_name, key] : {std::pair{"gid-drift", "gid_drift"}, std::pair{"narrow-pcie", "narrow_pcie"},
                                         std::pair{"port-speed-100", "port_speed_100"}}) {

@@ -38,7 +38,7 @@ constexpr std::string_view kReady = "ready\n";
 std::optional<int> lab_part_of(const std::vector<std::string>& words, const std::string& folder) {
   if (words.size() < 4 || words[2] != folder) return std::nullopt;
   if (words[1] == "lab-keeper") return 0;
-  if (words[1] != "lab-node") return std::nullopt;
+  if (words[1] != "lab-node" && words[1] != kPlainNodeWord) return std::nullopt;
   return std::atoi(words[3].c_str());
 }
 

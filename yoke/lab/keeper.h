@@ -4,6 +4,7 @@
 //
 //   yoke lab-keeper FOLDER NODES
 //   yoke lab-node FOLDER NUMBER
+//   yoke lab-plain-node FOLDER NUMBER     (plain.h)
 //
 // A part that is starting tells its starter over a pipe that it is ready, or why not; if the starter dies before that,
 // the part ends by itself.
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "yoke/base/clock.h"
@@ -20,6 +22,8 @@ namespace yoke {
 
 inline constexpr int kReadyFd = 3;            // where a starting part reports
 inline constexpr int kFirstNamespaceFd = 10;  // the keeper's descriptor of the switch; node n follows at +n
+
+inline constexpr std::string_view kPlainNodeWord = "lab-plain-node";
 
 // From a command line: 0 for the keeper of the lab in this folder, n for node n, nothing for any other process.
 std::optional<int> lab_part_of(const std::vector<std::string>& words, const std::string& folder);

@@ -8,12 +8,16 @@
 #include <csignal>
 
 #include "yoke/base/error.h"
+#include "yoke/base/file_tree.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/process.h"
+#include "yoke/base/text.h"
 #include "yoke/lab/cgroup.h"
 #include "yoke/lab/keeper.h"
 #include "yoke/lab/network.h"
 #include "yoke/lab/node.h"
+#include "yoke/lab/plain.h"
+#include "yoke/lab/plain_processes.h"
 #include "yoke/lab/rights.h"
 #include "yoke/lab/state.h"
 
@@ -31,9 +35,10 @@ bool is_program(const std::string& name) {
   return false;
 }
 
-void require_programs() {
-  const std::pair<const char*, const char*> needed[] = {
-      {"sshd", "openssh-server"}, {"ssh-keygen", "openssh-client"}, {"ip", "iproute2"}, {"tc", "iproute2"}};
+void require_programs(const LabOptions& options) {
+  std::vector<std::pair<const char*, const char*>> needed = {{"sshd", "openssh-server"},
+                                                             {"ssh-keygen", "openssh-client"}};
+  if (!options.plain) needed.insert(needed.end(), {{"ip", "iproute2"}, {"tc", "iproute2"}});
   for (const auto& [program, package] : needed) {
     if (is_program(program)) continue;
     throw Error(ErrorCode::kNotFound, fmt::format("a lab needs {}, which is not installed", program),
@@ -43,6 +48,7 @@ void require_programs() {
 
 // What a lab could leave on this machine, undone; all of it may be missing.
 void remove_everything(const std::string& name) {
+  end_plain_processes(name);
   end_lab_processes(name);
   remove_memory_groups(name);
   // Again where a program of a starter that was killed is still writing there.
@@ -75,8 +81,32 @@ std::vector<std::string> limit_memory(const LabLayout& layout) {
 }
 
 StartingPart start_node(const LabLayout& layout, const LabNode& node) {
-  return start_part(node.name, {"lab-node", lab_folder(layout.name).native(), fmt::format("{}", node.number)},
+  return start_part(node.name,
+                    {layout.plain ? std::string(kPlainNodeWord) : "lab-node", lab_folder(layout.name).native(),
+                     fmt::format("{}", node.number)},
                     node_folder(layout.name, node.number) / "log");
+}
+
+void start_nodes(const LabLayout& layout, Deadline deadline) {
+  std::vector<StartingPart> nodes;
+  for (const LabNode& node : layout.nodes) nodes.push_back(start_node(layout, node));
+  for (StartingPart& node : nodes) wait_until_ready(node, deadline);
+}
+
+std::vector<std::string> start_plain_parts(const LabLayout& layout) {
+  make_folders(layout);
+  make_keys(layout);
+  write_plain_files(layout);
+  start_nodes(layout, Deadline::after(kStartLimit));
+  return missing_in_plain_labs();
+}
+
+// What the nodes found that they could not have; they differ in nothing, so one tells for all.
+std::vector<std::string> told_missing(const LabLayout& layout) {
+  const auto text = DiskTree().read((node_folder(layout.name, 1) / "missing").native());
+  std::vector<std::string> lines = split(text.value_or(""), '\n');
+  std::erase(lines, "");
+  return lines;
 }
 
 std::vector<std::string> start_parts(const LabLayout& layout) {
@@ -89,9 +119,8 @@ std::vector<std::string> start_parts(const LabLayout& layout) {
   std::vector<std::string> missing = limit_memory(layout);
   wait_until_ready(keeper, deadline);
   build_network(layout);
-  std::vector<StartingPart> nodes;
-  for (const LabNode& node : layout.nodes) nodes.push_back(start_node(layout, node));
-  for (StartingPart& node : nodes) wait_until_ready(node, deadline);
+  start_nodes(layout, deadline);
+  for (std::string& what : told_missing(layout)) missing.push_back(std::move(what));
   return missing;
 }
 
@@ -101,21 +130,23 @@ std::optional<int> run_lab_part(const std::vector<std::string>& arguments) {
   if (arguments.size() != 3) return std::nullopt;
   const int number = std::atoi(arguments[2].c_str());
   if (arguments[0] == "lab-keeper") return run_keeper(number);
+  if (arguments[0] == kPlainNodeWord) return run_plain_node(fs::path(arguments[1]).filename(), number);
   if (arguments[0] == "lab-node") return run_node(fs::path(arguments[1]).filename(), number);
   return std::nullopt;
 }
 
 LabStarted start_lab(const LabOptions& options) {
-  LabStarted started{.layout = lay_out_lab(options)};
-  require_programs();
-  take_lab_rights();
+  LabStarted started{.layout = options.plain ? lay_out_plain_lab(options) : lay_out_lab(options)};
+  require_programs(options);
+  if (!options.plain) take_lab_rights();
   const LabLock lock(options.name);
   if (lab_exists(options.name)) {
     throw Error(ErrorCode::kConflict, fmt::format("there is a lab '{}' already", options.name),
                 fmt::format("'yoke lab down --name {}' ends it, --name gives another", options.name));
   }
   try {
-    started.missing = start_parts(started.layout);
+    started.missing = options.plain ? start_plain_parts(started.layout) : start_parts(started.layout);
+    save_missing(options.name, started.missing);
     throw_if_interrupted();
   } catch (...) {
     remove_everything(options.name);
@@ -135,6 +166,7 @@ void power_off(const LabLayout& layout, const LabNode& node) {
   if (!find_node_init(layout.name, node.number)) {
     throw Error(ErrorCode::kConflict, fmt::format("{} is powered off already", node.name));
   }
+  if (layout.plain) return end_plain_processes(layout.name, node.number);
   end_lab_processes(layout.name, node.number);
   std::vector<std::string> lines = {fmt::format("link set {} down", layout.management_interface)};
   for (const LabInterface& interface : node.interfaces)
@@ -154,7 +186,7 @@ void power_on(const LabLayout& layout, const LabNode& node, const std::vector<st
     if (!layout.bare)
       lines.push_back(fmt::format("route replace {} via {}", to_string(route.to), to_string(route.via)));
   }
-  in_network(network_namespace(layout.name, node.number), [&] { run_ip(lines); });
+  if (!layout.plain) in_network(network_namespace(layout.name, node.number), [&] { run_ip(lines); });
   StartingPart part = start_node(layout, node);
   wait_until_ready(part, Deadline::after(kStartLimit));
 }

@@ -175,7 +175,10 @@ Cluster lab_cluster(const LabLayout& layout) {
   Cluster cluster{.name = layout.name, .lab = layout.name};
   if (layout.hardware != "none") cluster.hardware = layout.hardware;
   for (const LabNode& node : layout.nodes) {
-    ClusterNode entry{.name = node.name, .address = to_string(node.management.address), .user = "root"};
+    ClusterNode entry{.name = node.name,
+                      .address = to_string(node.management.address),
+                      .user = layout.plain ? std::nullopt : std::optional<std::string>("root"),
+                      .port = layout.ssh_port};
     for (const LabInterface& interface : node.interfaces) {
       if (interface.address && !layout.bare) entry.halves.push_back({interface.name, *interface.address});
     }
@@ -186,6 +189,7 @@ Cluster lab_cluster(const LabLayout& layout) {
                           .subnets = layout.subnets,
                           .half_rate = layout.half_rate,
                           .management_rate = layout.management_rate};
+  if (layout.plain) cluster.fabric->half_rate = cluster.fabric->management_rate = std::nullopt;  // nothing is shaped
   return cluster;
 }
 

@@ -22,7 +22,8 @@ struct LabOptions {
   BitsPerSecond half_rate{2e9};
   BitsPerSecond management_rate{1e9};
   Bytes memory{512LL << 20};
-  bool bare = false;  // the fast interfaces as from the factory: no addresses, MTU 1500, IPv6 on
+  bool bare = false;   // the fast interfaces as from the factory: no addresses, MTU 1500, IPv6 on
+  bool plain = false;  // without namespaces: nodes are plain processes on loopback addresses (plain.h)
 };
 
 struct LabInterface {
@@ -67,6 +68,8 @@ struct LabLayout {
   std::string management_interface;
   Bytes memory;
   bool bare = false;
+  bool plain = false;
+  int ssh_port = 22;
   std::vector<LabNode> nodes;
   std::vector<LabCable> cables;
   std::vector<Ipv4Prefix> subnets;

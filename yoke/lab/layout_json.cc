@@ -46,6 +46,8 @@ void visit_fields(Visitor& visit, LabLayout& layout) {
   visit.required("management_interface", layout.management_interface);
   visit.required("memory", layout.memory);
   visit.required("bare", layout.bare);
+  visit.optional("plain", layout.plain);
+  visit.optional("ssh_port", layout.ssh_port);
   visit.required("nodes", layout.nodes);
   visit.optional("cables", layout.cables);
   visit.optional("subnets", layout.subnets);

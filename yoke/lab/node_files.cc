@@ -5,6 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
 #include "yoke/base/process.h"
+#include "yoke/base/result.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/node.h"
 #include "yoke/lab/state.h"
@@ -61,6 +62,16 @@ void put(const fs::path& file, std::string_view content, mode_t mode = 0644) {
   write_file_atomically(file, content, {.mode = mode});
 }
 
+// sshd refuses an account whose password is locked by '!', as Ubuntu's root is; '*' is a password that nobody has.
+std::string shadow_file(const fs::path& root) {
+  std::string text = "root:*:20000:0:99999:7:::\n";
+  const auto there = try_to([&] { return read_file(root / "etc/shadow"); });  // closed to a lab without root
+  for (const std::string& line : split(there.value_or(""), '\n')) {
+    if (!line.empty() && !line.starts_with("root:")) text += line + "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 void make_keys(const LabLayout& layout) {
@@ -77,6 +88,7 @@ void make_keys(const LabLayout& layout) {
 void write_node_files(const LabLayout& layout, const LabNode& node, const fs::path& root) {
   put(root / "etc/hostname", node.name + "\n");
   put(root / "etc/hosts", hosts_file(layout));
+  put(root / "etc/shadow", shadow_file(root), 0600);
   fs::create_directories(root / "etc/ssh");
   for (const auto& entry : fs::directory_iterator(root / "etc/ssh")) {
     if (entry.path().filename().native().starts_with("ssh_host_")) fs::remove(entry.path());

@@ -55,15 +55,60 @@ void show_other_disks(const fs::path& root) {
   }
 }
 
-// Without root, the machine's folders belong to nobody, and what belongs to nobody cannot be changed in an overlay. But
-// a folder of ours in the upper layer is merged with theirs: new files can be made in it, theirs be replaced.
-void make_folders_ours(const fs::path& upper) {
-  for (const char* folder : {"etc", "etc/ssh", "etc/netplan", "home", "mnt", "opt", "root", "srv", "usr/local",
-                             "usr/local/bin", "var", "var/lib", "var/log", "var/spool", "var/cache"}) {
-    if (fs::is_directory(fs::path("/") / folder)) fs::create_directories(upper / folder);
+void lay_over(const fs::path& lower, const fs::path& folder, const fs::path& root) {
+  const std::string name = lower.relative_path().native();
+  fs::create_directories(folder / "cow/upper" / name);
+  fs::create_directories(folder / "cow/works" / name);
+  mount_at("yoke-lab", root / name, "overlay", 0,
+           fmt::format("lowerdir={},upperdir={}/cow/upper/{},workdir={}/cow/works/{},userxattr", lower.native(),
+                       folder.native(), name, folder.native(), name));
+}
+
+void copy_readable(const fs::path& source, const fs::path& target) {
+  std::error_code ignored;
+  fs::create_directories(target, ignored);
+  for (const auto& entry : fs::directory_iterator(source, ignored)) {
+    fs::copy(entry.path(), target / entry.path().filename(),
+             fs::copy_options::recursive | fs::copy_options::copy_symlinks, ignored);
   }
-  fs::create_directories(upper / "var/tmp");
-  fs::permissions(upper / "var/tmp", fs::perms::all | fs::perms::sticky_bit);
+}
+
+// A folder that has other mounts below cannot be part of an overlay in a user namespace, where it would uncover what
+// they hide: it is shown as it is, read-only; /etc, which a node must write, is copied.
+void show_folder(const fs::path& lower, const fs::path& folder, const fs::path& root) {
+  if (try_to([&] { lay_over(lower, folder, root); })) return;
+  const fs::path target = root / lower.relative_path();
+  if (lower == "/etc") return copy_readable(lower, target);
+  mount_attr read_only{.attr_set = MOUNT_ATTR_RDONLY};
+  if (!try_to([&] { bind_mount(lower, target, MS_REC); })) return;
+  mount_setattr(AT_FDCWD, target.c_str(), AT_RECURSIVE, &read_only, sizeof read_only);
+  if (lower == "/usr") lay_over("/usr/local/bin", folder, root);
+}
+
+// Without root: the root folder as a whole has mounts below, so each folder in it becomes an overlay of its own. They
+// belong to nobody, and what belongs to nobody cannot be changed in an overlay; but a folder of ours in the upper layer
+// is merged with theirs: new files can be made in it, and theirs be replaced.
+void show_folders(const fs::path& folder, const fs::path& root) {
+  fs::create_directories(folder / "cow/top");
+  fs::create_directories(root);
+  bind_mount(folder / "cow/top", root, 0);
+  for (const char* ours : {"etc/ssh", "etc/netplan", "usr/local/bin", "var/lib", "var/log", "var/spool", "var/cache"}) {
+    if (fs::is_directory(fs::path("/") / ours)) fs::create_directories(folder / "cow/upper" / ours);
+  }
+  fs::create_directories(folder / "cow/upper/var/tmp");
+  fs::permissions(folder / "cow/upper/var/tmp", fs::perms::all | fs::perms::sticky_bit);
+  const std::set<std::string> made_anew = {"dev", "proc", "root", "run", "sys", "tmp"};
+  for (const auto& entry : fs::directory_iterator("/")) {
+    const std::string name = entry.path().filename();
+    if (entry.is_symlink()) {
+      fs::copy_symlink(entry.path(), root / name);
+    } else if (entry.is_directory()) {
+      fs::create_directories(root / name);
+      if (!made_anew.contains(name)) show_folder(entry.path(), folder, root);
+    }
+  }
+  for (const char* name : {"dev", "mnt"}) fs::create_directories(root / name);
+  mount_at("yoke-lab", root / "root", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700");
 }
 
 // A copy-on-write view of the host's root, with what must be the node's own on top.
@@ -75,16 +120,18 @@ void make_root(const fs::path& folder, const fs::path& root, Bytes memory) {
   for (const char* part : {"upper", "work", "sys", "sys-upper", "sys-work"})
     fs::create_directories(folder / "cow" / part);
   const bool users = in_user_namespace();
-  if (users) make_folders_ours(folder / "cow/upper");
-  mount_at("yoke-lab", root, "overlay", 0,
-           fmt::format("lowerdir=/,upperdir={0}/cow/upper,workdir={0}/cow/work{1}", folder.native(), overlay_option()));
-  show_other_disks(root);
+  if (users) {
+    show_folders(folder, root);
+  } else {
+    mount_at("yoke-lab", root, "overlay", 0,
+             fmt::format("lowerdir=/,upperdir={0}/cow/upper,workdir={0}/cow/work", folder.native()));
+    show_other_disks(root);
+  }
   mount_at("proc", root / "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   bind_mount("/dev", root / "dev", MS_REC);
   if (users) {
-    // The terminals of the machine's devpts could not be given to a user of the node; /root is closed to us.
+    // The terminals of the machine's devpts could not be given to a user of the node.
     mount_at("devpts", root / "dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620,gid=5");
-    mount_at("yoke-lab", root / "root", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700");
   }
   mount_at("yoke-lab", root / "dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
   mount_at("yoke-lab", root / "tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");

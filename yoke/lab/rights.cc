@@ -167,6 +167,35 @@ void enter_new_user_namespace() {
   }
 }
 
+struct IdMapping {
+  std::uint32_t inside = 0;
+  std::uint32_t outside = 0;
+  std::uint32_t count = 0;
+};
+
+// Lines of "inside outside count", in columns.
+std::vector<IdMapping> read_id_map(const char* file) {
+  std::vector<IdMapping> rows;
+  for (const std::string& line : split(DiskTree().read(fmt::format("/proc/self/{}", file)).value_or(""), '\n')) {
+    std::vector<std::string> words = split(line, ' ');
+    std::erase(words, "");
+    if (words.size() != 3) continue;
+    rows.push_back(
+        {number_from(words[0]).value_or(0), number_from(words[1]).value_or(0), number_from(words[2]).value_or(0)});
+  }
+  return rows;
+}
+
+// In a user namespace that somebody else made for us.
+void require_mapped_ids(const char* file) {
+  for (const IdMapping& row : read_id_map(file)) {
+    if (row.inside <= kIdsLeast && kIdsLeast < std::uint64_t{row.inside} + row.count) return;
+  }
+  throw Error(
+      ErrorCode::kPermission, fmt::format("this user namespace lacks the id {}, which sshd needs", kIdsLeast),
+      fmt::format("start the lab outside of it, or make it by 'unshare --map-root-user --map-auto', {}", kPlainHint));
+}
+
 // Tried out in a child, because the ways to forbid it are many: capabilities, seccomp, AppArmor, limits.
 void require_namespaces() {
   const pid_t child = fork();
@@ -195,18 +224,20 @@ bool in_user_namespace() {
 
 uid_t outer_user() {
   if (!in_user_namespace()) return geteuid();
-  // Lines of "inside outside count", in columns.
-  for (const std::string& line : split(DiskTree().read("/proc/self/uid_map").value_or(""), '\n')) {
-    std::vector<std::string> words = split(line, ' ');
-    std::erase(words, "");
-    if (words.size() != 3 || words[0] != "0") continue;
-    if (const auto user = number_from(words[1])) return *user;
+  for (const IdMapping& row : read_id_map("uid_map")) {
+    if (row.inside == 0) return row.outside;
   }
   return geteuid();
 }
 
 void take_lab_rights() {
-  if (geteuid() != 0) enter_new_user_namespace();
+  if (geteuid() != 0) {
+    enter_new_user_namespace();
+  } else if (in_user_namespace()) {
+    require_mapped_ids("uid_map");
+    require_mapped_ids("gid_map");
+    if (unshare(CLONE_NEWNET) != 0) refuse_user_namespace(errno);
+  }
   require_namespaces();
 }
 

@@ -66,6 +66,7 @@ ReturnToService=2
 SlurmctldTimeout=10
 SlurmdTimeout=10
 KillWait=5
+MailProg=/bin/true
 )";
 
 int gpus_of(const LabLayout& layout) {
@@ -270,7 +271,7 @@ void start_slurm(const LabLayout& layout) {
     write_files(layout, node, files, munge_key);
     start_munged(layout, node);
   }
-  run_there_or_throw(layout, layout.nodes.front(), {kSlurmctld});
+  run_there_or_throw(layout, layout.nodes.front(), {kSlurmctld, "-c"});  // there is no earlier state to look for
   for (const LabNode& node : layout.nodes) run_there_or_throw(layout, node, {kSlurmd});
   wait_until_idle(layout);
 }

@@ -87,6 +87,17 @@ void save_layout(const LabLayout& layout) {
   write_file_atomically(lab_folder(layout.name) / "lab.json", print_json(to_json(layout)) + "\n", {.mode = 0600});
 }
 
+void save_missing(const std::string& name, const std::vector<std::string>& missing) {
+  if (!missing.empty())
+    write_file_atomically(lab_folder(name) / "missing", fmt::format("{}\n", fmt::join(missing, "\n")));
+}
+
+std::vector<std::string> load_missing(const std::string& name) {
+  std::vector<std::string> lines = split(DiskTree().read((lab_folder(name) / "missing").native()).value_or(""), '\n');
+  std::erase(lines, "");
+  return lines;
+}
+
 LabLayout load_layout(const std::string& name) {
   const fs::path file = lab_folder(name) / "lab.json";
   if (!fs::exists(file)) {
@@ -144,7 +155,8 @@ std::vector<LabProcess> find_lab_processes(const std::string& name) {
     if (!line || !*line) continue;
     const std::vector<std::string> words = split(**line, '\0');
     if (const auto node = lab_part_of(words, folder)) {
-      found.push_back({.pid = pid, .node = *node, .first = is_first_process(tree, entry)});
+      const bool first = words[1] == kPlainNodeWord || is_first_process(tree, entry);
+      found.push_back({.pid = pid, .node = *node, .first = first});
     }
   }
   return found;
@@ -189,6 +201,10 @@ void end_lab_processes(const std::string& name, std::optional<int> node) {
 
 fs::path network_namespace(const std::string& name, int node) {
   const std::optional<pid_t> keeper = find_keeper(name);
+  if (load_layout(name).plain) {
+    throw Error(ErrorCode::kUnsupported, fmt::format("lab '{}' is plain: its nodes have no network of their own", name),
+                "only power-off and power-on work there");
+  }
   if (!keeper) {
     throw Error(ErrorCode::kUnavailable, fmt::format("lab '{}' has lost its keeper", name),
                 fmt::format("'yoke lab down --name {}' and start it again", name));

@@ -24,6 +24,10 @@ bool lab_exists(const std::string& name);
 void save_layout(const LabLayout& layout);
 LabLayout load_layout(const std::string& name);  // an Error that lists the labs there are
 
+// What this machine could not give to the lab, a line each; none where all is there.
+void save_missing(const std::string& name, const std::vector<std::string>& missing);
+std::vector<std::string> load_missing(const std::string& name);
+
 // The lab meant: the one named, or else the only one there is.
 std::string choose_lab(const std::optional<std::string>& name);
 

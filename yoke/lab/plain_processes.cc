@@ -1,0 +1,105 @@
+#include "yoke/lab/plain_processes.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <csignal>
+#include <map>
+#include <set>
+
+#include "yoke/base/clock.h"
+#include "yoke/base/error.h"
+#include "yoke/base/file_tree.h"
+#include "yoke/base/files.h"
+#include "yoke/base/result.h"
+#include "yoke/base/text.h"
+#include "yoke/lab/keeper.h"
+#include "yoke/lab/plain.h"
+#include "yoke/lab/state.h"
+
+namespace yoke {
+using namespace literals;
+namespace {
+
+// What /proc says of a process that may have gone, or be another user's.
+std::string read_or_nothing(const std::string& pid, const char* file) {
+  const auto text = try_to([&] { return DiskTree().read(fmt::format("/proc/{}/{}", pid, file)); });
+  return text ? text->value_or("") : "";
+}
+
+// "4711 (a name) S 1 …": the parent follows the state; the name may hold anything.
+pid_t parent_of(const std::string& pid) {
+  const std::string text = read_or_nothing(pid, "stat");
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos || name_end + 4 > text.size()) return 0;
+  return std::atoi(text.c_str() + name_end + 4);
+}
+
+bool carries_mark(const std::string& pid, const std::string& lab, std::optional<int> node) {
+  const std::string mark = fmt::format("{}={}", kPlainFolderVariable, lab_folder(lab).native());
+  for (const std::string& entry : split(read_or_nothing(pid, "environ"), '\0')) {
+    if (node ? entry == fmt::format("{}/node-{}", mark, *node) : entry.starts_with(mark + "/")) return true;
+  }
+  const auto part = lab_part_of(split(read_or_nothing(pid, "cmdline"), '\0'), lab_folder(lab).native());
+  return part && *part != 0 && (!node || *part == *node);
+}
+
+std::set<pid_t> find(const std::string& lab, std::optional<int> node) {
+  std::map<pid_t, pid_t> parents;
+  std::set<pid_t> found;
+  for (const std::string& entry : DiskTree().list("/proc")) {
+    pid_t pid = 0;
+    const auto [rest, failure] = std::from_chars(entry.data(), entry.data() + entry.size(), pid);
+    if (failure != std::errc{} || rest != entry.data() + entry.size()) continue;
+    parents[pid] = parent_of(entry);
+    if (carries_mark(entry, lab, node)) found.insert(pid);
+  }
+  for (std::size_t before = 0; before != found.size();) {
+    before = found.size();
+    for (const auto& [pid, parent] : parents) {
+      if (found.contains(parent)) found.insert(pid);
+    }
+  }
+  for (pid_t ours = getpid(); ours > 1; ours = parents[ours]) found.erase(ours);
+  return found;
+}
+
+// A zombie that its parent has not taken up is no process any more.
+void drop_dead(std::set<pid_t>& processes) {
+  std::erase_if(processes, [](pid_t pid) {
+    const std::string text = read_or_nothing(fmt::format("{}", pid), "stat");
+    const std::size_t name_end = text.rfind(')');
+    return name_end == std::string::npos || text.substr(name_end).starts_with(") Z");
+  });
+}
+
+}  // namespace
+
+void end_plain_processes(const std::string& lab, std::optional<int> node) {
+  const Deadline deadline = Deadline::after(10_s);
+  for (;;) {
+    std::map<pid_t, UniqueFd> open;
+    std::set<pid_t> first_look = find(lab, node);
+    drop_dead(first_look);
+    if (first_look.empty()) return;
+    for (const pid_t pid : first_look) open[pid] = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    // A second look, for numbers that have come to mean another process. All are stopped before one is killed: none
+    // can start another, or lose its parent and with it our trace, in between.
+    const std::set<pid_t> second_look = find(lab, node);
+    std::erase_if(open, [&](const auto& entry) { return !entry.second || !second_look.contains(entry.first); });
+    for (const int signal_number : {SIGSTOP, SIGKILL}) {
+      for (const auto& [pid, fd] : open) syscall(SYS_pidfd_send_signal, fd.get(), signal_number, nullptr, 0);
+    }
+    for (const auto& [pid, fd] : open) {
+      pollfd waiting{.fd = fd.get(), .events = POLLIN};
+      while (poll(&waiting, 1, deadline.poll_timeout_ms(1000)) <= 0 && !deadline.expired()) {
+      }
+    }
+    if (deadline.expired()) throw Error(ErrorCode::kTimeout, fmt::format("processes of lab '{}' do not end", lab));
+  }
+}
+
+}  // namespace yoke
