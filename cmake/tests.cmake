@@ -31,8 +31,13 @@ foreach(folder ${yoke_folders})
     yoke_add_test_program(${folder}_test ${folder_tests})
   endif()
 endforeach()
-file(GLOB program_tests CONFIGURE_DEPENDS tests/*_test.cc)
-yoke_add_test_program(program_test ${program_tests})
+# An emulated test cannot start an emulated program, so whole-program tests are native.
+if(CMAKE_CROSSCOMPILING)
+  target_compile_definitions(yoke_test_main PRIVATE YOKE_EMULATED)
+else()
+  file(GLOB program_tests CONFIGURE_DEPENDS tests/*_test.cc)
+  yoke_add_test_program(program_test ${program_tests})
+endif()
 
 # A fuzzer is LLVMFuzzerTestOneInput over one parser. `make test` drives it by our own driver (any compiler, a fixed
 # number of mutated inputs from a seed); `make soak` by libFuzzer.

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <sstream>
 
 #include "tests/lab_fixture.h"
+#include "yoke/base/file_tree.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/spec/cluster.h"
@@ -30,16 +32,41 @@ Strings joined(Strings words, const Strings& more) {
   return words;
 }
 
-// The machine is shared and noisy: a figure may miss its threshold once, not twice. `measure` answers what is wrong
-// with what it measured, or nothing.
+// How much of this machine's cores other work takes now, 0 to 1: the share of a moment that is neither idle nor waiting
+// for a disk. /proc/stat: "cpu user nice system idle iowait …".
+double measure_busy_share() {
+  const auto read_times = [] {
+    std::istringstream line(DiskTree().read("/proc/stat").value_or(""));
+    std::string name;
+    line >> name;
+    std::vector<double> times;
+    for (double time = 0; times.size() < 8 && line >> time;) times.push_back(time);
+    return times;
+  };
+  const std::vector<double> before = read_times();
+  real_clock().sleep(300_ms);
+  const std::vector<double> after = read_times();
+  if (before.size() != 8 || after.size() != 8) return 0;
+  double total = 0;
+  for (std::size_t i = 0; i < 8; ++i) total += after[i] - before[i];
+  return total > 0 ? 1 - (after[3] + after[4] - before[3] - before[4]) / total : 0;
+}
+
+// A figure may miss its threshold once. Twice is a failure, unless the cores are busy with others' work: ranks and
+// flows spin on two cores, and then what was measured is the scheduler. `measure` answers what is wrong with what it
+// measured, or nothing.
 template <class Measure>
 void expect_in_two_tries(Measure measure) {
-  std::string wrong = measure();
-  if (!wrong.empty()) {
-    fmt::print("{}; once more\n", wrong);
+  double busy_share = 0;
+  std::string wrong;
+  for (int attempt = 0; attempt < 2; ++attempt) {
     wrong = measure();
+    if (wrong.empty()) return;
+    busy_share = std::max(busy_share, measure_busy_share());
+    fmt::print("attempt {}: {}; {:.0f}% of the cores are taken by others\n", attempt + 1, wrong, 100 * busy_share);
   }
-  EXPECT_EQ(wrong, "");
+  if (busy_share > 0.25) GTEST_SKIP() << fmt::format("cores {:.0f}% busy with other work: {}", 100 * busy_share, wrong);
+  ADD_FAILURE() << wrong;
 }
 
 // ssh
@@ -49,16 +76,18 @@ void expect_in_two_tries(Measure measure) {
 void expect_ssh_all_to_all(const TestLab& lab) {
   const Cluster cluster = load_cluster(lab.folder / "cluster.yaml");
   for (const ClusterNode& from : cluster.nodes) {
-    // One program in the node for all of them; it prints "target answer" lines.
+    // One program in the node for all of them; it prints "target answer" lines. The default key exchange takes a tenth
+    // of a second of both cores, and there are many.
     Strings argv = {"sh", "-c",
                     "for t; do echo \"$t $(ssh -n -o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=5 "
+                    "-o KexAlgorithms=curve25519-sha256 "
                     "\"$t\" hostname)\"; done",
                     "sh"};
     std::string expected;
     for (const ClusterNode& to : cluster.nodes) {
       if (to.name == from.name) continue;
       Strings targets = {to.name, to.address};
-      for (const ClusterHalf& half : to.halves) targets.push_back(to_string(half.address.address));
+      for (const Half& half : to.halves) targets.push_back(to_string(half.address.address));
       for (const std::string& target : targets) {
         argv.push_back(target);
         expected += fmt::format("{} {}\n", target, to.name);
@@ -254,8 +283,11 @@ TEST(LabTiming, MpiAllReduceIsRightAndBothHalvesAreFasterThanOne) {
     const double one = measure("one half", {subnets.at(0)})[kLarge];
     const double both = measure("both halves", subnets)[kLarge];
     fmt::print("16 MiB: both halves {:.2f} times the rate of one\n", one / both);
-    if (one >= 1.5 * both) return "";
-    return fmt::format("16 MiB takes {:.0f} us over one half and {:.0f} us over both", one, both);
+    // A slow baseline would flatter the ratio: one half must come near its own rate (95% on a quiet machine).
+    const double one_share = static_cast<double>(kLarge) * 8 / (one * 1e-6) / kHalfRate;
+    if (one >= 1.5 * both && one_share >= 0.75) return "";
+    return fmt::format("16 MiB takes {:.0f} us over one half ({:.0f}% of its rate) and {:.0f} us over both", one,
+                       100 * one_share, both);
   });
 }
 
@@ -274,6 +306,16 @@ TEST(LabSoftware, MpiAllReduceRunsOverARingOfThree) {
 
 std::optional<std::string> why_no_slurm() { return why_no_labs({"munged", "slurmctld", "slurmd", "srun", "sinfo"}); }
 
+// Those in a PID namespace, given as "pid:[4026532205]".
+Strings processes_in(const fs::path& space) {
+  Strings found;
+  for (const auto& process : fs::directory_iterator("/proc")) {
+    std::error_code gone;
+    if (fs::read_symlink(process.path() / "ns/pid", gone) == space) found.push_back(process.path().native());
+  }
+  return found;
+}
+
 TEST(LabSoftware, SlurmRunsOnBothNodesAndEndsWithTheLab) {
   if (const auto why = why_no_slurm()) GTEST_SKIP() << *why;
   const TestLab lab({"--with", "slurm"});
@@ -285,13 +327,13 @@ TEST(LabSoftware, SlurmRunsOnBothNodesAndEndsWithTheLab) {
   const Outcome gpu = lab.exec("2", {"srun", "--gres=gpu:1", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES"});
   EXPECT_EQ(gpu.out, "0\n") << gpu.err;
 
-  const std::string pid(trim(lab.exec("2", {"sh", "-c", "readlink /proc/$(cat /run/slurmd.pid)/ns/pid"}).out));
-  ASSERT_TRUE(pid.starts_with("pid:[")) << pid;
+  const std::string space(trim(lab.exec("2", {"sh", "-c", "readlink /proc/$(cat /run/slurmd.pid)/ns/pid"}).out));
+  ASSERT_TRUE(space.starts_with("pid:[")) << space;
   ASSERT_TRUE(lab.yoke({"lab", "down", "--name", lab.name}).ok());
-  for (const auto& process : fs::directory_iterator("/proc")) {
-    std::error_code gone;
-    EXPECT_NE(fs::read_symlink(process.path() / "ns/pid", gone), pid) << process.path() << " is left of the node";
-  }
+  // The kernel ends the rest of a PID namespace as soon as its first process is dead, which takes a moment.
+  const Deadline deadline = Deadline::after(5_s);
+  while (!processes_in(space).empty() && !deadline.expired()) real_clock().sleep(20_ms);
+  EXPECT_EQ(processes_in(space), Strings{});
 }
 
 TEST(LabSoftware, SlurmStartsMpiByPmix) {

@@ -177,7 +177,10 @@ CommandRow shell_command() {
             return [options](Session&) {
               const std::string lab = choose_lab(options->name);
               const LabLayout layout = load_layout(lab);
-              return run_in_node(lab, find_lab_node(layout, options->node), {"bash", "--login"});
+              // A login shell would set a PATH without a plain node's own ssh.
+              const std::vector<std::string> shell =
+                  layout.plain ? std::vector<std::string>{"bash"} : std::vector<std::string>{"bash", "--login"};
+              return run_in_node(lab, find_lab_node(layout, options->node), shell);
             };
           }};
 }

@@ -54,6 +54,7 @@ Document as_json(const LabLayout& layout) {
   for (const std::string& what : load_missing(layout.name)) missing.items.push_back(Document::string(what));
   return Document::map({{"name", Document::string(layout.name)},
                         {"hardware", Document::string(layout.hardware)},
+                        {"plain", Document::boolean(layout.plain)},
                         {"topology", Document::string(std::string(to_string(layout.topology)))},
                         {"half_rate", Document::number(layout.half_rate.value)},
                         {"nodes", std::move(nodes)},
@@ -70,6 +71,8 @@ std::string as_text(const LabLayout& layout) {
                   {.header = "address"},
                   {.header = "memory", .align = TextAlign::kRight},
                   {.header = "halves", .fit = ColumnFit::kShrinks}}};
+  if (layout.plain)
+    table.title = fmt::format("Lab '{}': plain processes, ssh at port {}", layout.name, layout.ssh_port);
   for (const NodeStatus& status : look_at(layout)) {
     std::string halves;
     for (const LabInterface& interface : status.node->interfaces) {

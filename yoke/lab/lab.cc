@@ -50,6 +50,7 @@ void require_programs(const LabOptions& options) {
 void remove_everything(const std::string& name) {
   end_plain_processes(name);
   end_lab_processes(name);
+  remove_plain_traces(name);
   remove_memory_groups(name);
   // Again where a program of a starter that was killed is still writing there.
   const Deadline deadline = Deadline::after(5_s);

@@ -72,6 +72,13 @@ std::string shadow_file(const fs::path& root) {
   return text;
 }
 
+// What this machine's root has its shells do at their start (version managers that take half a second and wait for
+// locks, greetings) is not the node's: each ssh session would run it.
+void put_plain_shell(const fs::path& home) {
+  for (const char* file : {".bash_profile", ".bash_login", ".profile", ".zshenv"}) fs::remove(home / file);
+  put(home / ".bashrc", "");
+}
+
 }  // namespace
 
 void make_keys(const LabLayout& layout) {
@@ -96,6 +103,7 @@ void write_node_files(const LabLayout& layout, const LabNode& node, const fs::pa
   put(root / "etc/ssh/ssh_host_ed25519_key", read_key(layout, node, "host_key"), 0600);
   put(root / "etc/ssh/ssh_host_ed25519_key.pub", read_key(layout, node, "host_key.pub"));
   put(root / "etc/ssh/yoke_sshd_config", kSshdConfig);
+  put_plain_shell(root / "root");
   const fs::path home = root / "root/.ssh";
   fs::remove_all(home);
   fs::create_directories(home);

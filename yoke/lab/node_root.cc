@@ -64,12 +64,17 @@ void lay_over(const fs::path& lower, const fs::path& folder, const fs::path& roo
                        folder.native(), name, folder.native(), name));
 }
 
+// File by file: fs::copy would stop at the first that is closed to us.
 void copy_readable(const fs::path& source, const fs::path& target) {
   std::error_code ignored;
   fs::create_directories(target, ignored);
   for (const auto& entry : fs::directory_iterator(source, ignored)) {
-    fs::copy(entry.path(), target / entry.path().filename(),
-             fs::copy_options::recursive | fs::copy_options::copy_symlinks, ignored);
+    const fs::path copy = target / entry.path().filename();
+    if (entry.is_directory(ignored) && !entry.is_symlink(ignored)) {
+      copy_readable(entry.path(), copy);
+    } else {
+      fs::copy(entry.path(), copy, fs::copy_options::copy_symlinks, ignored);
+    }
   }
 }
 
@@ -81,7 +86,10 @@ void show_folder(const fs::path& lower, const fs::path& folder, const fs::path& 
   if (lower == "/etc") return copy_readable(lower, target);
   mount_attr read_only{.attr_set = MOUNT_ATTR_RDONLY};
   if (!try_to([&] { bind_mount(lower, target, MS_REC); })) return;
-  mount_setattr(AT_FDCWD, target.c_str(), AT_RECURSIVE, &read_only, sizeof read_only);
+  if (mount_setattr(AT_FDCWD, target.c_str(), AT_RECURSIVE, &read_only, sizeof read_only) != 0) {
+    umount2(target.c_str(), MNT_DETACH);
+    return;
+  }
   if (lower == "/usr") lay_over("/usr/local/bin", folder, root);
 }
 

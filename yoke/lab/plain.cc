@@ -107,10 +107,16 @@ std::string known_hosts(const LabLayout& layout) {
   return text;
 }
 
-// sshd as root insists on this folder, which the service makes where there is one.
-void make_separation_folder() {
-  if (geteuid() == 0 && mkdir("/run/sshd", 0755) != 0 && errno != EEXIST)
-    throw system_error(errno, "cannot make /run/sshd");
+// sshd as root insists on this folder, which the service makes where there is one. Where it was us, it goes with the
+// lab.
+constexpr const char* kSeparationFolder = "/run/sshd";
+constexpr const char* kSeparationMark = "made-run-sshd";
+
+void make_separation_folder(const fs::path& folder) {
+  if (geteuid() != 0 || fs::is_directory(kSeparationFolder)) return;
+  write_file_atomically(folder / kSeparationMark, "");
+  if (mkdir(kSeparationFolder, 0755) != 0 && errno != EEXIST)
+    throw system_error(errno, fmt::format("cannot make {}", kSeparationFolder));
 }
 
 pid_t start_sshd(const fs::path& folder) {
@@ -188,7 +194,7 @@ int run_plain_node(const std::string& lab, int number) {
     const LabNode& node = layout.nodes.at(static_cast<std::size_t>(number - 1));
     prctl(PR_SET_CHILD_SUBREAPER, 1);  // what sshd's sessions leave running stays below us, where it is found
     for (const auto& [name, value] : plain_environment(lab, node)) setenv(name.c_str(), value.c_str(), 1);
-    make_separation_folder();
+    make_separation_folder(node_folder(lab, number));
     const pid_t sshd = start_sshd(node_folder(lab, number));
     wait_for_sshd(layout, node, sshd);
     report_ready();
@@ -201,6 +207,13 @@ int run_plain_node(const std::string& lab, int number) {
     log(LogLevel::kError, "{}", failure.what());
     report_failure(failure);
     return 1;
+  }
+}
+
+void remove_plain_traces(const std::string& lab) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(lab_folder(lab), ignored)) {
+    if (fs::exists(entry.path() / kSeparationMark, ignored)) rmdir(kSeparationFolder);
   }
 }
 

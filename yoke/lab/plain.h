@@ -26,6 +26,9 @@ void write_plain_files(const LabLayout& layout);
 // The entry of `yoke lab-plain-node FOLDER NUMBER`.
 int run_plain_node(const std::string& lab, int number);
 
+// What it made outside of the lab's folder; once its processes are gone.
+void remove_plain_traces(const std::string& lab);
+
 // What a program of the node finds in its environment besides ours.
 std::vector<std::pair<std::string, std::string>> plain_environment(const std::string& lab, const LabNode& node);
 
