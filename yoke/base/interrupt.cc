@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 
@@ -11,13 +12,14 @@
 namespace yoke {
 namespace {
 
-volatile std::sig_atomic_t received = 0;
-volatile std::sig_atomic_t count = 0;
+// Lock-free, so that a handler may write them; atomic, because any thread may wait.
+std::atomic<int> received{0};
+std::atomic<int> count{0};
+static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void on_interrupt(int signal_number) {
   received = signal_number;
-  count = count + 1;
-  if (count >= 3) _exit(128 + signal_number);
+  if (++count >= 3) _exit(128 + signal_number);
 }
 
 }  // namespace
@@ -37,7 +39,7 @@ int interrupt_signal() { return received; }
 int interrupts_received() { return count; }
 
 void throw_if_interrupted() {
-  if (received != 0) throw Error(ErrorCode::kInterrupted, fmt::format("stopped by {}", strsignal(received)));
+  if (received != 0) throw Error(ErrorCode::kInterrupted, fmt::format("stopped by {}", sigdescr_np(received)));
 }
 
 }  // namespace yoke

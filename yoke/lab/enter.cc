@@ -100,6 +100,8 @@ int wait_for(pid_t child) {
       if (is_ours(part.name, first)) continue;
       namespaces.emplace_back(open_file(fmt::format("/proc/{}/ns/{}", first, part.name), O_RDONLY), part.flag);
     }
+    // A process that shares its working folder with another thread (a sanitizer's) may not change its mounts.
+    if (unshare(CLONE_FS) != 0) throw system_error(errno, fmt::format("cannot enter {}", node.name));
     for (const auto& [fd, flag] : namespaces) {
       if (setns(fd.get(), flag) != 0) throw system_error(errno, fmt::format("cannot enter {}", node.name));
     }
