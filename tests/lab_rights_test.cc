@@ -11,8 +11,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace literals;
 
-constexpr uid_t kUser = 42420;
-
 struct LabRights : testing::Test {
   void SetUp() override {
     if (const auto why = why_no_labs({"setpriv"})) GTEST_SKIP() << *why;
@@ -20,15 +18,17 @@ struct LabRights : testing::Test {
     fs::create_directories(home);
     fs::copy_file(YOKE_PROGRAM, program);
     fs::permissions(program, fs::perms(0755));
-    write_file_atomically(scratch.path() / "passwd",
-                          read_file("/etc/passwd") + "yoke-test:x:42420:42420::" + home.native() + ":/bin/sh\n");
+    write_file_atomically(
+        scratch.path() / "passwd",
+        read_file("/etc/passwd") + fmt::format("yoke-test:x:{0}:{0}::{1}:/bin/sh\n", user, home.native()));
     lend_ids();
-    ASSERT_EQ(chown(home.c_str(), kUser, kUser), 0);
+    ASSERT_EQ(chown(home.c_str(), user, user), 0);
   }
 
   void TearDown() override {
+    run_script(as_user, "$YOKE lab down --name $NAME");  // where the test failed half-way
     std::error_code ignored;
-    fs::remove_all("/tmp/yoke-42420", ignored);
+    fs::remove_all(runtime, ignored);
   }
 
   void lend_ids() const {
@@ -52,7 +52,7 @@ struct LabRights : testing::Test {
   // What is left of the lab: processes that name its folder, and files.
   std::string left() const {
     std::string text = run({.argv = {"sh", "-c", "ps -e -o pid=,args= | grep -F '/" + name + "' | grep -v grep"}}).out;
-    for (const fs::path& folder : {fs::path("/run/yoke/labs"), fs::path("/tmp/yoke-42420/labs")}) {
+    for (const fs::path& folder : {fs::path("/run/yoke/labs"), runtime / "labs"}) {
       std::error_code ignored;
       for (const auto& entry : fs::directory_iterator(folder, ignored)) {
         if (entry.path().filename().native().starts_with(name)) text += entry.path().native() + "\n";
@@ -65,7 +65,10 @@ struct LabRights : testing::Test {
   const fs::path home = scratch.path() / "home";
   const fs::path program = scratch.path() / "yoke";
   const std::string name = "test-" + random_token_hex(4);
-  const std::string as_user = fmt::format("setpriv --reuid={0} --regid={0} --clear-groups", kUser);
+  // A user of its own for each test: they run side by side, and nobody may see the labs of another.
+  const uid_t user = 40000 + static_cast<uid_t>(getpid()) % 20000;
+  const fs::path runtime = fmt::format("/tmp/yoke-{}", user);
+  const std::string as_user = fmt::format("setpriv --reuid={0} --regid={0} --clear-groups", user);
   // Without it root is root, but makes no namespace and no mount.
   const std::string as_weak_root = "setpriv --bounding-set=-sys_admin";
 };
@@ -85,17 +88,17 @@ TEST_F(LabRights, AUserWithoutRootHasAWholeLab) {
   const Outcome outcome = run_script(as_user, R"(
     set -e
     $YOKE lab up --name $NAME
-    $YOKE lab exec 1 -- ssh spark-2 hostname
-    $YOKE lab exec 1 -- ssh -tt spark-2 tty
-    $YOKE lab exec 2 -- sh -c 'echo here > /etc/yoke-lab-test; cat /etc/yoke-lab-test; ls /sys/class/infiniband'
+    $YOKE lab exec --name $NAME 1 -- ssh spark-2 hostname
+    $YOKE lab exec --name $NAME 1 -- ssh -tt spark-2 tty
+    $YOKE lab exec --name $NAME 2 -- sh -c 'echo here > /etc/yoke-lab-test; cat /etc/yoke-lab-test; ls /sys/class/infiniband'
     $YOKE cluster reach
-    $YOKE lab fault half-down --node 2 --half A
-    $YOKE lab exec 2 -- ip -br link show enp1s0f0np0
-    $YOKE lab fault power-off --node 2
-    $YOKE lab fault clear
-    $YOKE lab exec 2 -- ip -br link show enp1s0f0np0
-    $YOKE lab status
-    $YOKE lab down
+    $YOKE lab fault --name $NAME half-down --node 2 --half A
+    $YOKE lab exec --name $NAME 2 -- ip -br link show enp1s0f0np0
+    $YOKE lab fault --name $NAME power-off --node 2
+    $YOKE lab fault --name $NAME clear
+    $YOKE lab exec --name $NAME 2 -- ip -br link show enp1s0f0np0
+    $YOKE lab status --name $NAME
+    $YOKE lab down --name $NAME
     echo all done)");
   EXPECT_TRUE(outcome.ok()) << outcome.describe() << "\n" << outcome.out << outcome.err;
   for (const char* said :
