@@ -172,13 +172,21 @@ std::string exact(BitsPerSecond rate) { return exact_real(kBitRateKind, rate.val
 std::string exact(BytesPerSecond rate) { return exact_real(kByteRateKind, rate.value); }
 std::string exact(Seconds time) { return exact_real(kTimeKind, time.value); }
 
-Result<Bytes> parse_bytes(std::string_view text) {
-  // Whole bytes are read as integers: a double holds only 53 bits of them.
+// A whole number of some unit in integers: a double holds only 53 bits of it.
+static std::optional<Bytes> parse_whole_bytes(std::string_view text) {
   std::int64_t count = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (failure == std::errc{} && std::string_view(rest, text.data() + text.size()) == "B" && count >= 0) {
-    return Bytes{count};
-  }
+  if (failure != std::errc{} || text.starts_with('-')) return std::nullopt;
+  std::string_view name = text.substr(static_cast<std::size_t>(rest - text.data()));
+  while (name.starts_with(' ')) name.remove_prefix(1);
+  const Unit* unit = find(kSizes, name);
+  Bytes size;
+  if (!unit || __builtin_mul_overflow(count, static_cast<std::int64_t>(unit->factor), &size.value)) return std::nullopt;
+  return size;
+}
+
+Result<Bytes> parse_bytes(std::string_view text) {
+  if (const auto whole = parse_whole_bytes(text)) return *whole;
   return parse(kSizeKind, text).and_then([&](Parsed parsed) -> Result<Bytes> {
     const double value = parsed.number * parsed.factor;
     if (value < 9.2e18) return Bytes{std::llround(value)};

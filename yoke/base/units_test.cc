@@ -66,6 +66,8 @@ TEST(Units, AreParsedWithAndWithoutSpace) {
   EXPECT_EQ(*parse_bytes("1.5KiB"), 1536_B);
   EXPECT_EQ(*parse_bytes("1kB"), 1000_B);
   EXPECT_EQ(*parse_bytes("9223372036854775807B"), Bytes{INT64_MAX});
+  EXPECT_EQ(*parse_bytes("9003906251419816KiB"), Bytes{9220000001453891584});  // beyond a double's 53 bits
+  EXPECT_FALSE(parse_bytes("-0B").has_value());
   EXPECT_EQ(*parse_seconds("250ms"), 0.25_s);
   EXPECT_EQ(*parse_seconds("2min"), 120_s);
 }
