@@ -19,8 +19,14 @@ std::vector<std::string> option_words(const OptionTable& options) {
   return words;
 }
 
-// One case per command: what may follow it, and after an option with choices, these.
-void add_cases(const std::string& path, const CommandRow& command, std::string& words, std::string& values) {
+// The cases of the script's three `case` statements.
+struct Cases {
+  std::string commands;  // the words that lead from one command to the next
+  std::string values;    // what may follow an option that takes a value
+  std::string words;     // what may follow a command
+};
+
+void add_cases(const std::string& path, const CommandRow& command, Cases& cases) {
   OptionTable options;
   if (command.prepare) command.prepare(options);
   std::vector<std::string> all = option_words(options);
@@ -28,27 +34,24 @@ void add_cases(const std::string& path, const CommandRow& command, std::string& 
   for (const OptionRow& row : options.rows()) {
     if (row.kind == OptionRow::Kind::kPositional) all.insert(all.end(), row.choices.begin(), row.choices.end());
     if (row.kind != OptionRow::Kind::kValue) continue;
-    const std::string option = split(row.name, ',').back();
     // An option without choices takes a file or free text: bash's own completion then.
-    values += row.choices.empty()
-                  ? fmt::format("    '{} {}') return ;;\n", path, option)
-                  : fmt::format("    '{} {}') COMPREPLY=($(compgen -W '{}' -- \"$current\")); return ;;\n", path,
-                                option, fmt::join(row.choices, " "));
+    const std::string reply = row.choices.empty() ? ""
+                                                  : fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$current\")); ",
+                                                                fmt::join(row.choices, " "));
+    cases.values += fmt::format("    '{} {}') {}return ;;\n", path, split(row.name, ',').back(), reply);
   }
-  words += fmt::format("    '{}') words='{}' ;;\n", path, fmt::join(all, " "));
-  for (const CommandRow& sub : command.subcommands) add_cases(path + " " + sub.name, sub, words, values);
+  cases.words += fmt::format("    '{}') words='{}' ;;\n", path, fmt::join(all, " "));
+  for (const CommandRow& sub : command.subcommands) {
+    cases.commands += fmt::format("      '{} {}') path=\"$path $word\" ;;\n", path, sub.name);
+    add_cases(path + " " + sub.name, sub, cases);
+  }
 }
 
 }  // namespace
 
 std::string bash_completion(const std::vector<CommandRow>& commands) {
-  std::string words;
-  std::string values;
-  std::string names;
-  std::string paths = "yoke";
-  CommandRow root{
-      .name = "yoke", .summary = {}, .description = {}, .examples = {}, .prepare = {}, .subcommands = commands};
-  add_cases("yoke", root, words, values);
+  Cases cases;
+  add_cases("yoke", {.name = "yoke", .subcommands = commands}, cases);
   Session unused;
   return fmt::format(R"(# bash completion of yoke; made by `yoke completion bash`
 _yoke() {{
@@ -59,7 +62,7 @@ _yoke() {{
 {}    esac
   done
   case "$path $previous" in
-{}    *' --cluster') return ;;
+{}    *' --cluster' | *' --lab') return ;;
   esac
   case "$path" in
 {}  esac
@@ -67,17 +70,7 @@ _yoke() {{
 }}
 complete -o default -F _yoke yoke
 )",
-                     [&] {
-                       std::string known;
-                       for (const std::string& line : split(words, '\n')) {
-                         if (const std::size_t end = line.find("')");
-                             end != std::string::npos && line.find(' ', 5) < end) {
-                           known += fmt::format("      {}) path=\"$path $word\" ;;\n", line.substr(4, end - 3));
-                         }
-                       }
-                       return known;
-                     }(),
-                     values, words, fmt::join(option_words(shared_options(unused)), " "));
+                     cases.commands, cases.values, cases.words, fmt::join(option_words(shared_options(unused)), " "));
 }
 
 CommandRow completion_command() {
