@@ -4,6 +4,13 @@
 
 namespace yoke {
 
+bool LineBuffer::append_within(Bytes limit, std::string_view data) {
+  const auto most = static_cast<std::size_t>(std::max<std::int64_t>(0, limit.value));
+  const std::size_t room = most - std::min(most, size());
+  append(data.substr(0, room));
+  return data.size() <= room;
+}
+
 std::optional<std::string> LineBuffer::take_line(More more) {
   const std::size_t end = data_.find('\n', std::max(begin_, searched_));
   if (end != std::string::npos && end - begin_ <= kLineMost) {

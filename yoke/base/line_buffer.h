@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "yoke/base/units.h"
+
 namespace yoke {
 
 class LineBuffer {
@@ -13,6 +15,8 @@ class LineBuffer {
   static constexpr std::size_t kLineMost = 1 << 20;
 
   void append(std::string_view data) { data_ += data; }
+  // Keeps what fits into the limit; whether all did.
+  bool append_within(Bytes limit, std::string_view data);
   std::size_t size() const { return data_.size() - begin_; }
   bool empty() const { return size() == 0; }
 

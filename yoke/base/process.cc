@@ -53,8 +53,6 @@ class SigpipeHeldBack {
   bool was_pending_;
 };
 
-int exit_status_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
-
 }  // namespace
 
 Process::Process(Command command) : command_(std::move(command)), token_(random_token_hex(16)) {
@@ -285,10 +283,7 @@ bool Process::read_stream(OutputStream which) {
 
 void Process::take_in(OutputStream which, std::string_view data) {
   Stream& into = stream(which);
-  const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(0, command_.output_limit.value));
-  const std::size_t room = limit - std::min(limit, into.kept.size());
-  into.kept.append(data.substr(0, room));
-  truncated_ |= data.size() > room;
+  truncated_ |= !into.kept.append_within(command_.output_limit, data);
   if (!command_.on_line) return;
   into.to_deliver.append(data);
   deliver_lines(which, LineBuffer::More::kMayCome);

@@ -58,6 +58,12 @@ struct Command {
   std::function<void(OutputStream, std::string_view line)> on_line = {};
 };
 
+// Whether a program lies in one of the system's folders; a user's PATH may lack those of root.
+bool is_installed(std::string_view program);
+
+// As shells have it, from what waitpid() tells: 128 + n where signal n ended the process.
+int exit_status_of(int wait_status);
+
 // The argv as one would type it, for messages.
 std::string to_string(const Command& command);
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
@@ -19,6 +21,17 @@ std::string last_line(std::string_view text) {
 }  // namespace
 
 std::string to_string(const Command& command) { return printable(fmt::format("{}", fmt::join(command.argv, " "))); }
+
+bool is_installed(std::string_view program) {
+  for (const char* folder : {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}) {
+    if (access(fmt::format("{}/{}", folder, program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+int exit_status_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
 
 std::string Outcome::describe() const {
   if (timed_out) return "took too long and was ended";

@@ -14,6 +14,7 @@
 #include "yoke/base/file_tree.h"
 #include "yoke/base/files.h"
 #include "yoke/base/interrupt.h"
+#include "yoke/base/process.h"
 #include "yoke/base/process_tree.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/cgroup.h"
@@ -69,8 +70,6 @@ bool is_ours(const std::string& name, pid_t pid) {
   for (const auto& [name, value] : plain_environment(lab, node)) setenv(name.c_str(), value.c_str(), 1);
   execute(argv);
 }
-
-int exit_status_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
 // Waits for the child, and passes on the signals that came to us.
 int wait_for(pid_t child) {

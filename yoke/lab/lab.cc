@@ -28,19 +28,12 @@ namespace {
 
 constexpr Seconds kStartLimit{30};
 
-bool is_program(const std::string& name) {
-  for (const char* folder : {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}) {
-    if (access(fmt::format("{}/{}", folder, name).c_str(), X_OK) == 0) return true;
-  }
-  return false;
-}
-
 void require_programs(const LabOptions& options) {
   std::vector<std::pair<const char*, const char*>> needed = {{"sshd", "openssh-server"},
                                                              {"ssh-keygen", "openssh-client"}};
   if (!options.plain) needed.insert(needed.end(), {{"ip", "iproute2"}, {"tc", "iproute2"}});
   for (const auto& [program, package] : needed) {
-    if (is_program(program)) continue;
+    if (is_installed(program)) continue;
     throw Error(ErrorCode::kNotFound, fmt::format("a lab needs {}, which is not installed", program),
                 fmt::format("apt-get install {}", package));
   }

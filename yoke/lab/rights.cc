@@ -70,10 +70,7 @@ IdRange lent_ids(const char* file) {
 
 void require_id_programs() {
   for (const char* program : {"newuidmap", "newgidmap"}) {
-    bool found = false;
-    for (const char* folder : {"/usr/local/bin", "/usr/bin", "/bin"})
-      found = found || access(fmt::format("{}/{}", folder, program).c_str(), X_OK) == 0;
-    if (!found) {
+    if (!is_installed(program)) {
       throw Error(ErrorCode::kNotFound, fmt::format("a lab without root needs {}, which is not installed", program),
                   fmt::format("apt-get install uidmap, run it with sudo, {}", kPlainHint));
     }

@@ -156,10 +156,7 @@ bool SshProcess::move_stream(OutputStream which) {
 
 void SshProcess::take_in(OutputStream which, std::string_view data) {
   Stream& into = stream(which);
-  const auto limit = static_cast<std::size_t>(std::max<std::int64_t>(0, command_.output_limit.value));
-  const std::size_t room = limit - std::min(limit, into.kept.size());
-  into.kept.append(data.substr(0, room));
-  truncated_ |= data.size() > room;
+  truncated_ |= !into.kept.append_within(command_.output_limit, data);
   if (!command_.on_line) return;
   into.to_deliver.append(data);
   const auto more = into.ended ? LineBuffer::More::kNone : LineBuffer::More::kMayCome;
