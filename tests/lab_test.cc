@@ -218,6 +218,7 @@ std::string snapshot(const TestLab& lab, const std::string& node) {
       "grep . /sys/bus/pci/devices/*/current_link_width; nft list ruleset");
 }
 
+// One packet, answered within a second.
 bool ping(const TestLab& lab, const std::string& address, const std::string& size = "56") {
   return lab.exec("1", {"ping", "-c1", "-W1", "-M", "do", "-s", size, address}).ok();
 }
@@ -344,9 +345,19 @@ TEST_F(LabFaults, PowerOffIsADeadNodeWithoutCarrierAndPowerOnBringsItBack) {
   ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "power-on", "--node", "2"}).exit_status, 0);
   EXPECT_EQ(lab.exec("1", {"ssh", "spark-2", "hostname"}).out, "spark-2\n");
   EXPECT_FALSE(ping(lab, "192.168.100.2"));
-  EXPECT_TRUE(ping(lab, "192.168.101.2"));
+  EXPECT_TRUE(comes_true([&] { return ping(lab, "192.168.101.2"); }));
   ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "clear"}).exit_status, 0);
-  EXPECT_TRUE(ping(lab, "192.168.100.2"));
+  EXPECT_TRUE(comes_true([&] { return ping(lab, "192.168.100.2"); }));
+}
+
+TEST_F(LabFaults, UnshapedHalvesHaveNoQueueThatShapesAndCannotBeSlowed) {
+  const TestLab lab({"--unshaped"});
+  EXPECT_EQ(say(lab, "1", "tc qdisc show dev enp1s0f0np0").find("tbf"), std::string::npos);
+  EXPECT_FALSE(load_cluster(lab.folder / "cluster.yaml").fabric->half_rate);
+  const Outcome slow = lab.yoke({"lab", "fault", "--name", lab.name, "slow-half", "--node", "1", "--half", "A"});
+  EXPECT_EQ(slow.exit_status, 11);
+  EXPECT_NE(slow.err.find("start it without --unshaped"), std::string::npos) << slow.err;
+  EXPECT_NE(lab.yoke({"lab", "status", "--name", lab.name}).out.find("halves unshaped"), std::string::npos);
 }
 
 TEST_F(LabFaults, WhatCannotBeHadOrIsNotKnownIsSaid) {

@@ -101,6 +101,7 @@ CommandRow up_command() {
         table.choice("--hardware", "NAME", "spark, b300 or none (spark unless given)", {"spark", "b300", "none"},
                      options->lab.hardware);
         table.value("--half-rate", "RATE", "what each half carries (2Gb/s unless given)", options->lab.half_rate);
+        table.flag("--unshaped", "let the halves carry what this machine can", options->lab.unshaped);
         table.value("--management-rate", "RATE", "what the management port carries (1Gb/s unless given)",
                     options->lab.management_rate);
         table.value("--memory", "SIZE", "memory of a node (512MiB unless given)", options->lab.memory);

@@ -56,7 +56,7 @@ Document as_json(const LabLayout& layout) {
                         {"hardware", Document::string(layout.hardware)},
                         {"plain", Document::boolean(layout.plain)},
                         {"topology", Document::string(std::string(to_string(layout.topology)))},
-                        {"half_rate", Document::number(layout.half_rate.value)},
+                        {"half_rate", layout.half_rate ? Document::number(layout.half_rate->value) : Document{}},
                         {"nodes", std::move(nodes)},
                         {"faults", std::move(faults)},
                         {"missing", std::move(missing)}});
@@ -64,8 +64,10 @@ Document as_json(const LabLayout& layout) {
 
 std::string as_text(const LabLayout& layout) {
   Table table{
-      .title = fmt::format("Lab '{}': {}, {}, halves of {}, management {}", layout.name, layout.hardware,
-                           to_string(layout.topology), to_string(layout.half_rate), to_string(layout.management_rate)),
+      .title = fmt::format("Lab '{}': {}, {}, {}, management {}", layout.name, layout.hardware,
+                           to_string(layout.topology),
+                           layout.half_rate ? "halves of " + to_string(*layout.half_rate) : "halves unshaped",
+                           to_string(layout.management_rate)),
       .columns = {{.header = "node"},
                   {.header = "power"},
                   {.header = "address"},

@@ -115,10 +115,14 @@ FaultSteps lower_mtu(const LabLayout& layout, const LabNode& node, const std::st
 
 // Both directions: at the far end of a direct cable too. Behind a switch only what the node sends is slowed.
 FaultSteps slow_down(const LabLayout& layout, const LabNode& node, const std::string& half) {
+  if (!layout.half_rate) {
+    throw Error(ErrorCode::kUnsupported, "this lab's halves are not shaped, so none can be slowed",
+                "start it without --unshaped");
+  }
   FaultSteps steps;
   const auto slow = [&](int number, const std::string& interface) {
-    steps.run.push_back({number, "tc", shape_line(interface, layout.half_rate / 8)});
-    steps.undo.push_back({number, "tc", shape_line(interface, layout.half_rate)});
+    steps.run.push_back({number, "tc", shape_line(interface, *layout.half_rate / 8)});
+    steps.undo.push_back({number, "tc", shape_line(interface, *layout.half_rate)});
   };
   for (const LabInterface* interface : interfaces_of_half(node, half)) {
     slow(node.number, interface->name);

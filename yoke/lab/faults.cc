@@ -12,6 +12,7 @@
 #include "yoke/base/result.h"
 #include "yoke/lab/fault_steps.h"
 #include "yoke/lab/lab.h"
+#include "yoke/lab/network.h"
 #include "yoke/lab/state.h"
 
 namespace yoke {
@@ -19,6 +20,8 @@ namespace fs = std::filesystem;
 namespace {
 
 using Scope = FaultRow::Scope;
+
+constexpr Seconds kSettleLimit{5};
 
 constexpr std::array kFaults = {
     FaultRow{"cable-pulled", "both halves of the node's cables lose their carrier", Scope::kNode},
@@ -153,6 +156,7 @@ std::size_t clear_faults(const LabLayout& layout) {
     save_faults(layout.name, faults);
     ++cleared;
   }
+  if (!layout.plain) wait_for_links(layout, Deadline::after(kSettleLimit));
   return cleared;
 }
 
@@ -166,6 +170,7 @@ void power_on_with_faults(const LabLayout& layout, const LabNode& node) {
     }
   }
   power_on(layout, node, cut);
+  if (!layout.plain) wait_for_links(layout, Deadline::after(kSettleLimit));
   show_hardware_faults(layout, node, faults);
 }
 

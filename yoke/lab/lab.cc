@@ -114,6 +114,7 @@ std::vector<std::string> start_parts(const LabLayout& layout) {
   wait_until_ready(keeper, deadline);
   build_network(layout);
   start_nodes(layout, deadline);
+  wait_for_links(layout, deadline);
   for (std::string& what : told_missing(layout)) missing.push_back(std::move(what));
   return missing;
 }

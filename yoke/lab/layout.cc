@@ -139,7 +139,7 @@ LabLayout lay_out_lab(const LabOptions& options) {
   LabLayout layout{.name = options.name,
                    .hardware = options.hardware,
                    .topology = topology,
-                   .half_rate = options.half_rate,
+                   .half_rate = options.unshaped ? std::nullopt : std::optional(options.half_rate),
                    .management_rate = options.management_rate,
                    .memory = options.memory,
                    .bare = options.bare};

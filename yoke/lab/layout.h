@@ -20,6 +20,7 @@ struct LabOptions {
   std::optional<Topology> topology;  // absent: direct for two nodes, else switch
   std::string hardware = "spark";    // spark, b300 or none
   BitsPerSecond half_rate{2e9};
+  bool unshaped = false;  // the halves carry what the machine can, whatever half_rate says
   BitsPerSecond management_rate{1e9};
   Bytes memory{512LL << 20};
   bool bare = false;   // the fast interfaces as from the factory: no addresses, MTU 1500, IPv6 on
@@ -63,7 +64,7 @@ struct LabLayout {
   std::string name;
   std::string hardware;
   Topology topology = Topology::kDirect;
-  BitsPerSecond half_rate;
+  std::optional<BitsPerSecond> half_rate;  // absent: unshaped
   BitsPerSecond management_rate;
   std::string management_interface;
   Bytes memory;

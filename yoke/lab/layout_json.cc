@@ -41,7 +41,7 @@ void visit_fields(Visitor& visit, LabLayout& layout) {
   visit.required("name", layout.name);
   visit.required("hardware", layout.hardware);
   visit.required("topology", layout.topology);
-  visit.required("half_rate", layout.half_rate);
+  visit.optional("half_rate", layout.half_rate);
   visit.required("management_rate", layout.management_rate);
   visit.required("management_interface", layout.management_interface);
   visit.required("memory", layout.memory);

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <thread>
 
 #include "yoke/base/error.h"
+#include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/state.h"
 
@@ -102,7 +104,7 @@ void set_up_node(const LabLayout& layout, const LabNode& node) {
   std::vector<std::string> shaping = {shape_line(layout.management_interface, layout.management_rate)};
   set_sysctl(fmt::format("ipv6/conf/{}/disable_ipv6", layout.management_interface), "1");
   for (const LabInterface& interface : node.interfaces) {
-    shaping.push_back(shape_line(interface.name, layout.half_rate));
+    if (layout.half_rate) shaping.push_back(shape_line(interface.name, *layout.half_rate));
     if (!layout.bare) {
       set_sysctl(fmt::format("ipv6/conf/{}/disable_ipv6", interface.name), "1");
       lines.push_back(fmt::format("link set {} mtu {}", interface.name, kLabMtu));
@@ -120,6 +122,18 @@ void set_up_node(const LabLayout& layout, const LabNode& node) {
   }
   run_ip(lines);
   run_tc(shaping);
+}
+
+bool all_links_carry() {
+  const std::string answer = run_or_throw({.argv = {"ip", "-json", "link"}, .timeout = 10_s}).out;
+  const Document links = parse_json(answer, "ip");
+  return std::all_of(links.items.begin(), links.items.end(), [](const Document& link) {
+    const std::vector<Document>& flags = link.find("flags")->items;
+    const bool has_carrier =
+        std::any_of(flags.begin(), flags.end(), [](const Document& flag) { return flag.text == "LOWER_UP"; });
+    const std::string& state = link.find("operstate")->text;
+    return !has_carrier || state == "UP" || state == "UNKNOWN";
+  });
 }
 
 }  // namespace
@@ -154,6 +168,14 @@ void build_network(const LabLayout& layout) {
   build_links(layout);
   for (const LabNode& node : layout.nodes) {
     in_network(network_namespace(layout.name, node.number), [&] { set_up_node(layout, node); });
+  }
+}
+
+void wait_for_links(const LabLayout& layout, Deadline deadline) {
+  for (const LabNode& node : layout.nodes) {
+    in_network(network_namespace(layout.name, node.number), [&] {
+      while (!all_links_carry() && !deadline.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    });
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "yoke/base/clock.h"
 #include "yoke/base/process.h"
 #include "yoke/lab/layout.h"
 
@@ -23,5 +24,9 @@ std::string shape_line(std::string_view interface, BitsPerSecond rate);
 
 // Makes all links and sets up all nodes; the keeper is running.
 void build_network(const LabLayout& layout);
+
+// Returns when every interface that has a carrier also carries packets: the kernel starts its queue up to a second
+// after the carrier came, and drops what is sent before.
+void wait_for_links(const LabLayout& layout, Deadline deadline);
 
 }  // namespace yoke
