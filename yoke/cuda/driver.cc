@@ -1,0 +1,261 @@
+#include "yoke/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <thread>
+
+#include "yoke/base/check.h"
+#include "yoke/base/log.h"
+
+namespace yoke {
+namespace {
+
+// Of CUresult, in cuda.h of the toolkit; the numbers are part of the driver's ABI.
+enum : int {
+  kCudaOutOfMemory = 2,
+  kCudaNoDevice = 100,
+  kCudaInvalidDevice = 101,
+  kCudaNotReady = 600,
+};
+constexpr unsigned kStreamNonBlocking = 1;
+constexpr unsigned kEventDisableTiming = 2;
+
+ErrorCode code_of(int result) {
+  switch (result) {
+    case kCudaOutOfMemory:
+      return ErrorCode::kExhausted;
+    case kCudaNoDevice:
+      return ErrorCode::kUnavailable;
+    case kCudaInvalidDevice:
+      return ErrorCode::kNotFound;
+    default:
+      return ErrorCode::kInternal;
+  }
+}
+
+template <class Function>
+void bind(void* library, Function*& function, const char* symbol) {
+  function = reinterpret_cast<Function*>(dlsym(library, symbol));
+  if (function == nullptr) {
+    throw Error(ErrorCode::kUnsupported, fmt::format("the CUDA driver libcuda.so.1 has no {}", symbol),
+                "install a newer NVIDIA driver");
+  }
+}
+
+// The suffixes are those that cuda.h of CUDA 12 and 13 maps the plain names to; the symbols without them are older
+// functions with narrower arguments.
+CudaFunctions bind_all(void* library) {
+  CudaFunctions f;
+  bind(library, f.init, "cuInit");
+  bind(library, f.driver_version, "cuDriverGetVersion");
+  bind(library, f.error_string, "cuGetErrorString");
+  bind(library, f.device_count, "cuDeviceGetCount");
+  bind(library, f.device_get, "cuDeviceGet");
+  bind(library, f.device_name, "cuDeviceGetName");
+  bind(library, f.context_retain, "cuDevicePrimaryCtxRetain");
+  bind(library, f.context_release, "cuDevicePrimaryCtxRelease_v2");
+  bind(library, f.context_push, "cuCtxPushCurrent_v2");
+  bind(library, f.context_pop, "cuCtxPopCurrent_v2");
+  bind(library, f.memory_allocate, "cuMemAlloc_v2");
+  bind(library, f.memory_free, "cuMemFree_v2");
+  bind(library, f.memory_copy, "cuMemcpyAsync");
+  bind(library, f.stream_create, "cuStreamCreate");
+  bind(library, f.stream_query, "cuStreamQuery");
+  bind(library, f.stream_destroy, "cuStreamDestroy_v2");
+  bind(library, f.event_create, "cuEventCreate");
+  bind(library, f.event_record, "cuEventRecord");
+  bind(library, f.event_query, "cuEventQuery");
+  bind(library, f.event_destroy, "cuEventDestroy_v2");
+  return f;
+}
+
+// For destructors: at the end of the process the driver may be gone before our objects, and has then freed all itself.
+template <class Function, class Handle>
+void let_go(const CudaDevice& device, Function free, Handle handle) noexcept {
+  try {
+    const auto current = device.current();
+    free(handle);
+  } catch (const Error& error) {
+    log(LogLevel::kDebug, "cuda: {}", error.message());
+  }
+}
+
+std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+}  // namespace
+
+Result<CudaDriver> CudaDriver::load() {
+  // Never closed: contexts and threads of the driver live as long as the process.
+  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return Unexpected(Error(ErrorCode::kUnavailable, fmt::format("there is no CUDA driver here: {}", dlerror()),
+                            "install the NVIDIA driver; in a container, start it with --gpus all"));
+  }
+  return try_to([&] {
+    CudaDriver driver;
+    driver.functions_ = bind_all(library);
+    if (const int result = driver.functions_.init(0); result != 0) {
+      const char* text = nullptr;
+      driver.functions_.error_string(result, &text);
+      throw Error(ErrorCode::kUnavailable,
+                  fmt::format("the CUDA driver does not start: {} (CUDA error {})", text ? text : "unknown", result),
+                  "see what nvidia-smi says on this machine");
+    }
+    return driver;
+  });
+}
+
+Result<const CudaDriver*> CudaDriver::find() {
+  static const Result<CudaDriver> loaded = load();
+  if (!loaded) return Unexpected(loaded.error());
+  return &*loaded;
+}
+
+const CudaDriver& CudaDriver::get() { return *value_or_throw(find()); }
+
+void CudaDriver::check(int result, const char* what) const {
+  if (result == 0) return;
+  const char* text = nullptr;
+  functions_.error_string(result, &text);
+  throw Error(code_of(result), fmt::format("cannot {}: {} (CUDA error {})", what, text ? text : "unknown", result));
+}
+
+bool CudaDriver::is_done(int result, const char* what) const {
+  if (result == kCudaNotReady) return false;
+  check(result, what);
+  return true;
+}
+
+int CudaDriver::version() const {
+  int version = 0;
+  check(functions_.driver_version(&version), "ask for the version of CUDA");
+  return version;
+}
+
+int CudaDriver::device_count() const {
+  int count = 0;
+  check(functions_.device_count(&count), "count the GPUs");
+  return count;
+}
+
+std::string CudaDriver::device_name(int device) const {
+  int handle = 0;
+  check(functions_.device_get(&handle, device), "find the GPU");
+  char name[256] = {};
+  check(functions_.device_name(name, sizeof name - 1, handle), "ask for the name of the GPU");
+  return name;
+}
+
+CudaCurrent::CudaCurrent(const CudaDriver& driver, void* context) : driver_(driver) {
+  driver_.check(driver_.call().context_push(context), "use the GPU in this thread");
+}
+
+CudaCurrent::~CudaCurrent() {
+  void* popped = nullptr;
+  driver_.call().context_pop(&popped);
+}
+
+CudaDevice::CudaDevice(int index) : driver_(CudaDriver::get()), index_(index) {
+  const int count = driver_.device_count();
+  if (index < 0 || index >= count) {
+    throw Error(ErrorCode::kNotFound, fmt::format("there is no GPU {} here: the driver sees {}", index, count),
+                "GPUs are counted from 0; CUDA_VISIBLE_DEVICES may hide some");
+  }
+  driver_.check(driver_.call().device_get(&handle_, index), "find the GPU");
+  name_ = driver_.device_name(index);
+  driver_.check(driver_.call().context_retain(&context_, handle_), "start the GPU");
+}
+
+CudaDevice::~CudaDevice() { driver_.call().context_release(handle_); }
+
+CudaMemory::CudaMemory(const CudaDevice& device, std::size_t size) : device_(&device), size_(size) {
+  if (size == 0) return;
+  const auto current = device.current();
+  const std::string what = fmt::format("allocate {} bytes on GPU {}", size, device.index());
+  device.driver().check(device.driver().call().memory_allocate(&address_, size), what.c_str());
+}
+
+CudaMemory::CudaMemory(CudaMemory&& other) noexcept
+    : device_(other.device_), address_(std::exchange(other.address_, 0)), size_(std::exchange(other.size_, 0)) {}
+
+CudaMemory::~CudaMemory() {
+  if (address_ != 0) let_go(*device_, device_->driver().call().memory_free, address_);
+}
+
+void* CudaMemory::data() const { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address_)); }
+
+CudaStream::CudaStream(const CudaDevice& device) : device_(&device) {
+  const auto current = device.current();
+  device.driver().check(device.driver().call().stream_create(&handle_, kStreamNonBlocking), "make a stream");
+}
+
+CudaStream::CudaStream(CudaStream&& other) noexcept
+    : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+
+CudaStream::~CudaStream() {
+  if (handle_ != nullptr) let_go(*device_, device_->driver().call().stream_destroy, handle_);
+}
+
+void CudaStream::copy(void* to, const void* from, std::size_t size) const {
+  cuda_copy(*device_, stream(), to, from, size);
+}
+
+bool CudaStream::is_done() const {
+  const auto current = device_->current();
+  return device_->driver().is_done(device_->driver().call().stream_query(handle_), "do the work of a stream");
+}
+
+void CudaStream::wait(Deadline deadline) const {
+  PollPause between;
+  while (!is_done()) {
+    if (deadline.expired()) throw Error(ErrorCode::kTimeout, "the work of a CUDA stream was not done in time");
+    between.pause();
+  }
+}
+
+void cuda_copy(const CudaDevice& device, Stream stream, void* to, const void* from, std::size_t size) {
+  YOKE_CHECK(!stream.is_cpu());
+  if (size == 0) return;
+  const auto current = device.current();
+  const CudaDriver& driver = device.driver();
+  driver.check(driver.call().memory_copy(address_of(to), address_of(from), size, stream.cuda), "copy memory");
+}
+
+CudaEvent::CudaEvent(const CudaDevice& device) : device_(&device) {
+  const auto current = device.current();
+  device.driver().check(device.driver().call().event_create(&handle_, kEventDisableTiming), "make an event");
+}
+
+CudaEvent::CudaEvent(CudaEvent&& other) noexcept
+    : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+
+CudaEvent::~CudaEvent() {
+  if (handle_ != nullptr) let_go(*device_, device_->driver().call().event_destroy, handle_);
+}
+
+void CudaEvent::record(Stream stream) const {
+  YOKE_CHECK(!stream.is_cpu());
+  const auto current = device_->current();
+  device_->driver().check(device_->driver().call().event_record(handle_, stream.cuda), "record an event");
+}
+
+bool CudaEvent::passed() const { return has_passed(*device_, event()); }
+
+bool has_passed(const CudaDevice& device, Event event) {
+  if (event.cuda == nullptr) return true;
+  const auto current = device.current();
+  return device.driver().is_done(device.driver().call().event_query(event.cuda), "do the work before an event");
+}
+
+void PollPause::pause() {
+  const Instant now = real_clock().now();
+  if (!started_) started_ = now;
+  if (now - *started_ < std::chrono::milliseconds(1)) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+}  // namespace yoke

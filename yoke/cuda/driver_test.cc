@@ -1,0 +1,123 @@
+#include "yoke/cuda/driver.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+// Each of these needs a GPU, and says so where there is none.
+class CudaDriverTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto driver = CudaDriver::find(); !driver) GTEST_SKIP() << driver.error().message();
+  }
+};
+
+std::vector<int> counting(std::size_t count) {
+  std::vector<int> values(count);
+  std::iota(values.begin(), values.end(), 1);
+  return values;
+}
+
+// To the device, from one place there to another, and back.
+std::vector<int> round_trip(const CudaDevice& device, const std::vector<int>& values) {
+  const std::size_t size = values.size() * sizeof(int);
+  const CudaStream stream(device);
+  const CudaMemory first(device, size), second(device, size);
+  std::vector<int> back(values.size());
+  stream.copy(first.data(), values.data(), size);
+  stream.copy(second.data(), first.data(), size);
+  stream.copy(back.data(), second.data(), size);
+  stream.wait(Deadline::after(10_s));
+  return back;
+}
+
+TEST(CudaDriver, SaysWhyItIsNotThere) {
+  const auto driver = CudaDriver::find();
+  if (driver) GTEST_SKIP() << "there is a CUDA driver here";
+  EXPECT_EQ(driver.error().code(), ErrorCode::kUnavailable);
+  EXPECT_NE(driver.error().message().find("CUDA driver"), std::string::npos) << driver.error().message();
+  EXPECT_FALSE(driver.error().hint().empty());
+  EXPECT_THROW(CudaDevice(0), Error);
+}
+
+TEST_F(CudaDriverTest, NamesItsDevices) {
+  const CudaDriver& driver = CudaDriver::get();
+  EXPECT_GE(driver.version(), 12000);
+  ASSERT_GE(driver.device_count(), 1);
+  EXPECT_NE(driver.device_name(0).find("NVIDIA"), std::string::npos) << driver.device_name(0);
+  EXPECT_EQ(CudaDevice(0).name(), driver.device_name(0));
+}
+
+TEST_F(CudaDriverTest, ADeviceThatIsNotThereIsAnError) {
+  for (const int index : {-1, 1000}) {
+    try {
+      const CudaDevice device(index);
+      FAIL() << "GPU " << index << " was found";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kNotFound) << error.message();
+    }
+  }
+}
+
+TEST_F(CudaDriverTest, CopiesThereAndBack) {
+  const CudaDevice device(0);
+  for (const std::size_t count : {0, 1, 7, 1021, 1 << 20}) {
+    const std::vector<int> values = counting(count);
+    EXPECT_EQ(round_trip(device, values), values) << count;
+  }
+}
+
+TEST_F(CudaDriverTest, WorksInEachThread) {
+  const CudaDevice device(0);
+  std::vector<int> back;
+  std::thread([&] { back = round_trip(device, counting(1021)); }).join();
+  EXPECT_EQ(back, counting(1021));
+  EXPECT_EQ(round_trip(device, counting(13)), counting(13));
+}
+
+TEST_F(CudaDriverTest, TooMuchMemoryIsExhausted) {
+  const CudaDevice device(0);
+  try {
+    const CudaMemory memory(device, std::size_t{1} << 50);
+    FAIL() << "a pebibyte was allocated";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kExhausted) << error.message();
+    EXPECT_NE(error.message().find("allocate"), std::string::npos) << error.message();
+  }
+}
+
+TEST_F(CudaDriverTest, AnEventPassesAfterTheWorkBeforeIt) {
+  const CudaDevice device(0);
+  const CudaStream stream(device);
+  const CudaEvent event(device);
+  const std::vector<int> values = counting(1 << 22);
+  const CudaMemory memory(device, values.size() * sizeof(int));
+  stream.copy(memory.data(), values.data(), memory.size());
+  event.record(stream.stream());
+  stream.wait(Deadline::after(10_s));
+  EXPECT_TRUE(event.passed());
+  EXPECT_TRUE(has_passed(device, event.event()));
+  EXPECT_TRUE(has_passed(device, Event{}));
+}
+
+TEST_F(CudaDriverTest, CopiesOnAStreamKnownByItsHandle) {
+  const CudaDevice device(0);
+  const CudaStream stream(device);
+  const std::vector<int> values = counting(31);
+  std::vector<int> back(values.size());
+  const CudaMemory memory(device, values.size() * sizeof(int));
+  cuda_copy(device, stream.stream(), memory.data(), values.data(), memory.size());
+  cuda_copy(device, stream.stream(), back.data(), memory.data(), memory.size());
+  stream.wait(Deadline::after(10_s));
+  EXPECT_EQ(back, values);
+}
+
+}  // namespace
+}  // namespace yoke
