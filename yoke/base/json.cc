@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <unordered_set>
 
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
@@ -33,7 +34,7 @@ class Builder : public nlohmann::json_sax<Json> {
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
-    if (open_.back()->find(name)) {
+    if (!keys_.back().insert(name).second) {
       throw Error(ErrorCode::kInvalid, fmt::format("{}: the key '{}' stands twice", path(), printable(name)));
     }
     key_ = std::move(name);
@@ -72,10 +73,12 @@ class Builder : public nlohmann::json_sax<Json> {
       throw Error(ErrorCode::kInvalid, fmt::format("{} is nested more than {} deep", source_, kDepthMost));
     }
     open_.push_back(put_in_parent(std::move(value)));
+    keys_.emplace_back();
     return true;
   }
   bool close() {
     open_.pop_back();
+    keys_.pop_back();
     return true;
   }
   std::string path() const { return open_.empty() ? source_ + ": " : open_.back()->where; }
@@ -83,6 +86,8 @@ class Builder : public nlohmann::json_sax<Json> {
   std::string source_;
   Document root_;
   std::vector<Document*> open_;
+  // The keys of each open map: asking the map itself takes quadratic time, and vocabularies have 100,000 keys.
+  std::vector<std::unordered_set<std::string>> keys_;
   std::string key_;
 };
 

@@ -1,8 +1,10 @@
 #include "yoke/base/json.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 
 namespace yoke {
@@ -83,6 +85,14 @@ RC_GTEST_PROP(Json, DoublesArePrintedExactly, (double value)) {
   RC_PRE(std::isfinite(value));
   const Document read = parse_json(print_json(Document::number(value)), "x");
   RC_ASSERT(std::stod(read.text) == value);
+}
+
+TEST(Json, ReadsAsManyKeysAsAVocabularyHas) {
+  std::string text = "{\"k\": 0";
+  for (int i = 0; i < 200000; ++i) text += fmt::format(",\"{}\":{}", i, i);
+  const Instant start = real_clock().now();
+  EXPECT_EQ(parse_json(text + "}", "test").fields.size(), 200001U);
+  EXPECT_LT(to_seconds(real_clock().now() - start).value, 30.0) << "quadratic time would be minutes";
 }
 
 }  // namespace

@@ -107,6 +107,8 @@ void write_elements(std::byte* to, std::size_t count, DType type, Function funct
       return write([](int value) { return static_cast<std::int8_t>(value); });
     case DType::kI32:
       return write([](int value) { return std::int32_t{value}; });
+    default:
+      YOKE_CHECK(false, "{} is in no case", to_string(type));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 namespace yoke {
 namespace {
@@ -19,6 +20,10 @@ void check_operation(const Collective& operation, int rank, int ranks) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::kInvalid, fmt::format("rank {}: {}: {}", rank, signature(operation), why));
   };
+  constexpr std::array kCarried = {DType::kF32, DType::kBf16, DType::kF16, DType::kI8, DType::kI32};
+  if (std::find(kCarried.begin(), kCarried.end(), operation.type) == kCarried.end()) {
+    refuse("collectives carry f32, bf16, f16, i8 and i32");
+  }
   const auto is_rank = [&](int number) { return number >= 0 && number < ranks; };
   if ((has_root(operation.kind) || is_point_to_point(operation.kind)) && !is_rank(operation.root)) {
     refuse(fmt::format("there is no rank {} among {}", operation.root, ranks));

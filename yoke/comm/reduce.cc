@@ -189,6 +189,8 @@ YOKE_INLINE void reduce_any(std::byte* out, std::span<const void* const> inputs,
       return reduce_elements<I8Element>(out, inputs, count, op);
     case DType::kI32:
       return reduce_elements<I32Element>(out, inputs, count, op);
+    default:  // check_operation() lets no other type pass
+      YOKE_CHECK(false, "{} cannot be reduced", to_string(type));
   }
 }
 
@@ -236,6 +238,8 @@ void divide_by_ranks(void* values, std::size_t count, DType type, int ranks) {
       return divide_elements<I8Element>(bytes, count, ranks);
     case DType::kI32:
       return divide_elements<I32Element>(bytes, count, ranks);
+    default:  // check_operation() lets no other type pass
+      YOKE_CHECK(false, "{} cannot be divided", to_string(type));
   }
 }
 

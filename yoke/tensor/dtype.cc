@@ -33,4 +33,28 @@ F16 to_f16(float value) {
   return with_sign(std::bit_cast<std::uint32_t>(aligned) - 0x3f000000U);
 }
 
+float to_float(F8E4m3 value) {
+  const unsigned magnitude = value.bits & 0x7fU;
+  const std::uint32_t sign = std::uint32_t{value.bits & 0x80U} << 24;
+  if (magnitude == 0x7fU) return std::bit_cast<float>(sign | 0x7fc00000U);
+  if (magnitude >= 8U) return std::bit_cast<float>(sign | ((magnitude << 20) + (120U << 23)));
+  const float subnormal = static_cast<float>(magnitude) * 0x1p-9F;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(subnormal) | sign);
+}
+
+F8E4m3 to_f8e4m3(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t sign = (bits >> 24) & 0x80U;
+  const std::uint32_t magnitude = bits & 0x7fffffffU;
+  const auto with_sign = [&](std::uint32_t rest) { return F8E4m3{static_cast<std::uint8_t>(sign | rest)}; };
+  if (magnitude > 0x7f800000U) return with_sign(0x7fU);
+  if (magnitude >= 0x43e00000U) return with_sign(0x7eU);  // 448 and more
+  if (magnitude >= 0x3c800000U) {                         // 2^-6 and more: a normal number
+    return with_sign((magnitude - (120U << 23) + 0x7ffffU + ((magnitude >> 20) & 1U)) >> 20);
+  }
+  // As for F16: adding 2^14 aligns the last kept bit, 2^-9, with the last bit of a float.
+  const float aligned = std::bit_cast<float>(magnitude) + 0x1p14F;
+  return with_sign(std::bit_cast<std::uint32_t>(aligned) - std::bit_cast<std::uint32_t>(0x1p14F));
+}
+
 }  // namespace yoke

@@ -38,5 +38,38 @@ TEST(F16, EveryRoundingIsToTheNearestAndTiesToEven) {
   EXPECT_EQ(to_f16(-1e-9F).bits, 0x8000U);
 }
 
+TEST(F8E4m3, HoldsTheValuesOfTheSpecification) {
+  EXPECT_EQ(to_float(F8E4m3{0x00}), 0.0F);
+  EXPECT_EQ(to_float(F8E4m3{0x01}), 0x1p-9F);
+  EXPECT_EQ(to_float(F8E4m3{0x08}), 0x1p-6F);
+  EXPECT_EQ(to_float(F8E4m3{0x38}), 1.0F);
+  EXPECT_EQ(to_float(F8E4m3{0x7e}), 448.0F);
+  EXPECT_EQ(to_float(F8E4m3{0xfe}), -448.0F);
+  EXPECT_TRUE(std::isnan(to_float(F8E4m3{0x7f})));
+  EXPECT_TRUE(std::isnan(to_float(F8E4m3{0xff})));
+}
+
+TEST(F8E4m3, EveryValueSurvivesAndEveryRoundingIsToTheNearestWithTiesToEven) {
+  for (unsigned bits = 0; bits < 0x7e; ++bits) {
+    const float low = to_float(F8E4m3{static_cast<std::uint8_t>(bits)});
+    const float high = to_float(F8E4m3{static_cast<std::uint8_t>(bits + 1)});
+    EXPECT_EQ(to_f8e4m3(low).bits, bits);
+    EXPECT_EQ(to_f8e4m3(-low).bits, bits | 0x80U);
+    const float middle = (low + high) / 2;
+    EXPECT_EQ(to_f8e4m3(middle).bits, bits % 2 == 0 ? bits : bits + 1) << middle;
+    EXPECT_EQ(to_f8e4m3(std::nextafter(middle, 0.0F)).bits, bits);
+    EXPECT_EQ(to_f8e4m3(std::nextafter(middle, 1e9F)).bits, bits + 1);
+  }
+  EXPECT_EQ(to_f8e4m3(1e30F).bits, 0x7eU) << "saturates";
+  EXPECT_EQ(to_f8e4m3(std::numeric_limits<float>::infinity()).bits, 0x7eU);
+}
+
+TEST(DType, EveryOneHasANameAndASize) {
+  for (const auto& [name, type] : enum_names(DType{})) {
+    EXPECT_EQ(to_string(type), name);
+    EXPECT_GT(size_of(type), 0U) << name;
+  }
+}
+
 }  // namespace
 }  // namespace yoke

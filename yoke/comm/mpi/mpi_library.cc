@@ -144,8 +144,9 @@ MpiHandle MpiLibrary::type_of(DType type) const {
       return constants_.int8;
     case DType::kI32:
       return constants_.int32;
+    default:  // check_operation() lets no other type pass
+      return nullptr;
   }
-  return nullptr;
 }
 
 MpiHandle MpiLibrary::op_of(ReduceOp op) const {

@@ -15,8 +15,9 @@ NcclType type_of(DType type) {
       return NcclType::kI8;
     case DType::kI32:
       return NcclType::kI32;
+    default:  // check_operation() lets no other type pass
+      return NcclType::kF32;
   }
-  return NcclType::kF32;
 }
 
 // The average of one rank is what it has. NCCL 2.28.3 has a kernel of its own for that, which leaves out the last

@@ -1,0 +1,100 @@
+#include "yoke/weights/header.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+
+namespace yoke {
+namespace {
+
+SafetensorsHeader parse(const std::string& json, std::uint64_t data_bytes) {
+  return parse_header(json, kHeaderPrefixBytes + json.size() + data_bytes, "m.safetensors");
+}
+
+std::string refusal(const std::string& json, std::uint64_t data_bytes) {
+  try {
+    parse(json, data_bytes);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalid);
+    EXPECT_NE(error.message().find("m.safetensors"), std::string::npos) << error.message();
+    return error.message();
+  }
+  return "";
+}
+
+TEST(SafetensorsHeader, TellsTypesShapesAndPlacesInTheFile) {
+  const std::string json =
+      R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2,3],"data_offsets":[4,16]},)"
+      R"("a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},)"
+      R"("e":{"dtype":"F32","shape":[0,5],"data_offsets":[16,16]}}   )";
+  const SafetensorsHeader header = parse(json, 16);
+  ASSERT_EQ(header.entries.size(), 3U);
+  EXPECT_EQ(header.entries[0].name, "a");
+  EXPECT_EQ(header.entries[0].shape, Shape{});
+  EXPECT_EQ(header.entries[1].type, DType::kBf16);
+  EXPECT_EQ(header.entries[1].begin, 8 + json.size() + 4);
+  EXPECT_EQ(header.entries[2].shape, (Shape{0, 5}));
+  EXPECT_EQ(header.metadata.at("format"), "pt");
+}
+
+TEST(SafetensorsHeader, KnowsTypesThatNobodyReads) {
+  const SafetensorsHeader header = parse(R"({"a":{"dtype":"F4","shape":[4],"data_offsets":[0,2]}})", 2);
+  EXPECT_EQ(header.entries[0].type, std::nullopt);
+}
+
+TEST(SafetensorsHeader, LiesAreToldWithFileAndTensor) {
+  const auto tensor = [](const std::string& fields) { return R"({"lie":{)" + fields + "}}"; };
+  const auto with = [&](const char* type, const char* shape, const char* offsets) {
+    return tensor(R"("dtype":")" + std::string(type) + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets);
+  };
+  EXPECT_EQ(refusal(with("F32", "[2]", "[0,8]"), 8), "");
+  const std::pair<std::string, const char*> lies[] = {
+      {with("F32", "[2]", "[0,16]"), "claims bytes 0 to 16 of the 8 there are"},
+      {with("F32", "[3]", "[0,8]"), "not those of its shape [3]"},
+      {with("F32", "[4611686018427387904,4]", "[0,8]"), "not those of its shape"},
+      {with("F32", "[2]", "[8,0]"), "claims bytes 8 to 0"},
+      {with("F32", "[1]", "[0,4]"), "bytes follow the last tensor"},
+      {with("F32", "[1]", "[4,8]"), "leaves a hole of 4 bytes"},
+      {with("F31", "[2]", "[0,8]"), "unknown element type 'F31'"},
+      {with("F4", "[15]", "[0,8]"), "not those of its shape"},
+      {with("F32", "[-2]", "[0,8]"), "not those of its shape"},
+      {with("F32", "[1,1,1,1,1,1,1,1,2]", "[0,8]"), "has 9 axes"},
+      {with("F32", "[2]", "[0]"), "two data_offsets"},
+      {tensor(R"("shape":[2],"data_offsets":[0,8])"), "has no dtype"},
+      {with("F32", "[18446744073709551616]", "[0,8]"), "must be a whole number"},
+      {with("F32", "[2]", "[0,1e30]"), "must be a whole number"},
+      {R"({"lie":4})", "has no dtype"},
+      {R"({"lie":)", "is not JSON"},
+      {R"({"__metadata__":1})", "must be a map of texts"},
+      {R"({"__metadata__":{"a":1}})", "must be a text"},
+      {"[]", "is not a JSON object"},
+      {"", "is not a JSON object"},
+      {"{\"\xff\":{}}", "is not JSON"},
+  };
+  for (const auto& [json, told] : lies) EXPECT_NE(refusal(json, 8).find(told), std::string::npos) << refusal(json, 8);
+}
+
+TEST(SafetensorsHeader, OverlapsAndDuplicatesAreTold) {
+  const std::string a = R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
+  const std::string b = R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]})";
+  EXPECT_NE(refusal("{" + a + "," + b + "}", 12).find("'b' overlaps"), std::string::npos);
+  EXPECT_NE(refusal("{" + a + "," + a + "}", 8).find("stands twice"), std::string::npos);
+}
+
+TEST(SafetensorsHeader, ALengthThatTheFileCannotHoldIsTold) {
+  const auto length = [](std::uint64_t claimed, std::uint64_t file_size) {
+    std::string bytes;
+    for (int i = 0; i < 8; ++i) bytes += static_cast<char>(claimed >> (8 * i) & 0xff);
+    return header_length(bytes, file_size, "m");
+  };
+  EXPECT_EQ(length(0, 8), 0U);
+  EXPECT_EQ(length(92, 100), 92U);
+  EXPECT_THROW(length(93, 100), Error);
+  EXPECT_THROW(length(1ULL << 60, 1ULL << 62), Error);
+  EXPECT_THROW(length(~0ULL, 100), Error);
+  EXPECT_THROW(length(kHeaderBytesMost + 1, 1ULL << 40), Error);
+  EXPECT_THROW(header_length("1234567", 7, "m"), Error);
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,78 @@
+// A model folder: config.json and the weights beside it, in one safetensors file or in shards. Files are mapped; a
+// matrix is returned as views, and only what describes it is read at once (shapes, scalars, column orders).
+//
+//   ModelFiles files("/models/llama-3.1-8b-w4a16");
+//   Matrix q = files.load_matrix("model.layers.0.self_attn.q_proj", Slice::rows({0, 2048}));
+//   auto packed = backend.pack(q);    // copies what this rank holds
+//   files.drop(q);                    // the source pages go
+//   …
+//   files.check_unchanged();          // nobody wrote to the files meanwhile
+//
+// The folder is only read, never written to. Views keep their file mapped when this is gone. Any thread may load; what
+// happens when somebody changes a file meanwhile is told in mapped_file.h.
+#pragma once
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/base/units.h"
+#include "yoke/tensor/matrix.h"
+#include "yoke/weights/quantization.h"
+#include "yoke/weights/safetensors_file.h"
+
+namespace yoke {
+
+struct ModelFilesOptions {
+  std::string stem = "model";  // of "model.safetensors" and "model.safetensors.index.json"
+};
+
+class ModelFiles {
+ public:
+  // Opens every file and checks all headers and the index against each other.
+  explicit ModelFiles(std::filesystem::path folder, const ModelFilesOptions& options = {});
+
+  const std::filesystem::path& folder() const { return folder_; }
+  const Document& config() const { return config_; }
+  const Quantization& quantization() const { return quantization_; }
+
+  std::vector<std::string> tensor_names() const;  // sorted
+  bool has_tensor(const std::string& name) const { return places_.contains(name); }
+  const TensorEntry& entry(const std::string& name) const;              // Error(kNotFound) suggests the nearest name
+  const std::filesystem::path& file_of(const std::string& name) const;  // that holds the tensor
+  Bytes bytes() const;                                                  // of all tensors
+
+  // A copy of the slice, for small things that are kept: norms, biases.
+  Tensor load_tensor(const std::string& name, const Slice& slice = {}) const;
+
+  // A module's weight in whatever format it is stored: "lm_head", not "lm_head.weight". A slice that would cut a
+  // quantization group is an Error whose hint names the numbers of ranks that work.
+  bool has_matrix(const std::string& module) const;
+  Matrix load_matrix(const std::string& module, const Slice& slice = {}) const;
+
+  // The tensor as it lies in the file, whole and perhaps misaligned.
+  Tensor view(const std::string& name) const;
+
+  void drop(const Tensor& view) const;
+  void drop(const Matrix& view) const;
+  void check_unchanged() const;
+
+ private:
+  struct Place {
+    const SafetensorsFile* file;
+    const TensorEntry* entry;
+  };
+  void open_single(const std::filesystem::path& file);
+  void open_shards(const std::filesystem::path& index);
+  const Place& place(const std::string& name) const;
+
+  std::filesystem::path folder_;
+  Document config_;
+  Quantization quantization_;
+  std::map<std::string, std::unique_ptr<SafetensorsFile>> files_;  // by file name
+  std::map<std::string, Place> places_;                            // by tensor name
+};
+
+}  // namespace yoke

@@ -1,0 +1,59 @@
+#include "yoke/weights/quantization.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/json.h"
+
+namespace yoke {
+namespace {
+
+Quantization read(const std::string& config, const std::string& legacy = "null") {
+  return {parse_json(config, "config.json"), parse_json(legacy, "quantize_config.json")};
+}
+
+TEST(Quantization, TargetsAreNamesPatternsOrTheClass) {
+  EXPECT_TRUE(is_meant("a.q_proj", {"Linear"}));
+  EXPECT_TRUE(is_meant("lm_head", {"x", "lm_head"}));
+  EXPECT_TRUE(is_meant("model.layers.3.mlp.gate", {R"(re:.*\.gate$)"}));
+  EXPECT_FALSE(is_meant("model.layers.3.mlp.gate_proj", {R"(re:.*\.gate$)"}));
+  EXPECT_FALSE(is_meant("model.lm_head", {"re:lm_head"})) << "a pattern begins where the name begins";
+  EXPECT_THROW(is_meant("a", {"re:("}), Error);
+}
+
+TEST(Quantization, APatternFromAFileTakesNoExponentialTime) {
+  EXPECT_FALSE(is_meant(std::string(60, 'a') + "b", {"re:(a+)+$"}));
+}
+
+TEST(Quantization, EachGroupHasItsOwnScheme) {
+  const Quantization q = read(R"({"quantization_config":{"quant_method":"compressed-tensors","format":"mixed-precision",
+    "config_groups":{"group_0":{"targets":["re:.*self_attn.*"],"weights":{"num_bits":8,"strategy":"channel"}},
+    "group_1":{"targets":["Linear"],"weights":{"num_bits":4,"group_size":128,"symmetric":false}}}}})");
+  EXPECT_EQ(q.scheme("model.self_attn.q").bits, 8);
+  EXPECT_EQ(q.scheme("model.mlp.up").group_size, 128);
+  EXPECT_EQ(q.scheme("model.mlp.up").symmetric, false);
+  EXPECT_FALSE(q.ignores("model.mlp.up"));
+}
+
+TEST(Quantization, OldNestedAndAbsentSectionsAreRead) {
+  EXPECT_EQ(read("{}").method(), "");
+  EXPECT_EQ(read(R"({"quantization_config":null})").method(), "");
+  const Quantization nested =
+      read(R"({"compression_config":{"sparsity_config":{},"quantization_config":{"ignore":["lm_head"]}}})");
+  EXPECT_EQ(nested.method(), "compressed-tensors");
+  EXPECT_TRUE(nested.ignores("lm_head"));
+  const Quantization gptq = read("{}", R"({"bits":4,"group_size":-1})");
+  EXPECT_EQ(gptq.method(), "gptq");
+  EXPECT_EQ(gptq.scheme("x").group_size, std::nullopt);
+  EXPECT_EQ(gptq.gptq_zero_offset(), 1);
+}
+
+TEST(Quantization, WhatIsNotReadIsTold) {
+  EXPECT_THROW(read(R"({"quantization_config":{"quant_method":"awq"}})"), Error);
+  EXPECT_THROW(read(R"({"quantization_config":{"quant_method":"gptq","group_size":0}})"), Error);
+  EXPECT_THROW(read(R"({"quantization_config":{"quant_method":"gptq","bits":"four"}})"), Error);
+  EXPECT_THROW(read(R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[0,1]}})"), Error);
+}
+
+}  // namespace
+}  // namespace yoke
