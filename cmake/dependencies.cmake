@@ -5,13 +5,16 @@ find_path(YAML_CPP_INCLUDE yaml-cpp/yaml.h REQUIRED)
 find_library(YAML_CPP_ARCHIVE libyaml-cpp.a REQUIRED)
 find_path(SODIUM_INCLUDE sodium.h REQUIRED)
 find_library(SODIUM_ARCHIVE libsodium.a REQUIRED)
+find_path(SQLITE_INCLUDE sqlite3.h REQUIRED)
+find_library(SQLITE_ARCHIVE libsqlite3.a REQUIRED)
 foreach(header fmt/format.h spdlog/spdlog.h nlohmann/json.hpp tl/expected.hpp CLI/CLI.hpp)
   string(MAKE_C_IDENTIFIER "HAVE_${header}" found)
   find_path(${found} ${header} REQUIRED)
 endforeach()
 
 add_library(yoke_dependencies INTERFACE)
-target_link_libraries(yoke_dependencies INTERFACE ${YAML_CPP_ARCHIVE} ${SODIUM_ARCHIVE} Threads::Threads)
+target_link_libraries(yoke_dependencies INTERFACE ${YAML_CPP_ARCHIVE} ${SODIUM_ARCHIVE} ${SQLITE_ARCHIVE} m dl
+                      Threads::Threads)
 # Debian ships no archives of fmt and spdlog: fmt is compiled once (cmake/fmt.cc says why), spdlog used header-only.
 add_library(yoke_fmt STATIC cmake/fmt.cc)
 target_link_libraries(yoke_dependencies INTERFACE yoke_fmt)

@@ -128,6 +128,7 @@ class Parser {
     bound->command = &command;
     bound->path = path;
     bound->app = parent.add_subcommand(command.name);
+    for (const std::string& alias : command.aliases) bound->app->alias(alias);
     bound->app->set_help_flag();
     bound->app->allow_extras();
     bound->app->fallthrough();

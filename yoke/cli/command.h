@@ -42,6 +42,7 @@ struct CommandRow {
   std::function<Action(OptionTable&)> prepare;  // declares the options and returns what runs; empty for a mere group
   std::vector<CommandRow> subcommands = {};
   CommandPlace place = CommandPlace::kHere;
+  std::vector<std::string> aliases = {};  // other names that are taken, but not listed
 };
 
 }  // namespace yoke

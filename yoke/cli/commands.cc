@@ -4,7 +4,8 @@ namespace yoke {
 
 std::vector<CommandRow> command_table() {
   return {
-      cluster_command(), completion_command(), help_command(), lab_command(), man_command(), version_command(),
+      bench_command(), cluster_command(), completion_command(), help_command(),
+      job_command(),   lab_command(),     man_command(),        version_command(),
   };
 }
 

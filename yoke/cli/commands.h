@@ -8,10 +8,17 @@ namespace yoke {
 
 std::vector<CommandRow> command_table();
 
+CommandRow bench_command();
+std::vector<CommandRow> bench_history_commands();  // of bench_command
+std::vector<CommandRow> bench_machine_commands();  // of bench_command
+CommandRow bench_scaling_command();                // of bench_command
 CommandRow cluster_command();
 CommandRow cluster_reach_command();  // of cluster_command
 CommandRow completion_command();
 CommandRow help_command();
+CommandRow job_command();
+CommandRow job_list_command();  // of job_command
+CommandRow job_stop_command();  // of job_command
 CommandRow lab_command();
 CommandRow lab_fault_command();  // of lab_command
 CommandRow man_command();

@@ -5,6 +5,7 @@
 
 #include "yoke/base/interrupt.h"
 #include "yoke/cli/cli.h"
+#include "yoke/job/supervisor.h"
 #include "yoke/lab/lab.h"
 
 int main(int argc, char** argv) {
@@ -15,5 +16,6 @@ int main(int argc, char** argv) {
   }
   yoke::install_interrupt_handlers();
   if (const auto status = yoke::run_lab_part({argv + 1, argv + argc})) return *status;
+  if (const auto status = yoke::run_job_part({argv + 1, argv + argc})) return *status;
   return yoke::run_command_line({argv + 1, argv + argc});
 }

@@ -66,6 +66,10 @@ void OptionTable::value(std::string name, std::string value_name, std::string he
   add_value(std::move(name), std::move(value_name), std::move(help),
             [&target](const std::string& text) { target = text; });
 }
+void OptionTable::values(std::string name, std::string value_name, std::string help, std::vector<std::string>& target) {
+  add_value(std::move(name), std::move(value_name), std::move(help),
+            [&target](const std::string& text) { target.push_back(text); });
+}
 void OptionTable::value(std::string name, std::string value_name, std::string help,
                         std::optional<std::string>& target) {
   add_value(std::move(name), std::move(value_name), std::move(help),

@@ -37,6 +37,7 @@ class OptionTable {
   void value(std::string name, std::string value_name, std::string help, Bytes& target);
   void value(std::string name, std::string value_name, std::string help, BitsPerSecond& target);
   void value(std::string name, std::string value_name, std::string help, Seconds& target);
+  void values(std::string name, std::string value_name, std::string help, std::vector<std::string>& target);  // many
   void choice(std::string name, std::string value_name, std::string help, std::vector<std::string> choices,
               std::string& target);
   void positional(std::string name, std::string help, std::string& target, Presence presence,

@@ -1,0 +1,75 @@
+#include "yoke/bench/available_memory.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+std::optional<std::int64_t> number_at_start(std::string_view text) {
+  std::int64_t value = 0;
+  text = trim(text);
+  if (std::from_chars(text.data(), text.data() + text.size(), value).ec != std::errc{}) return std::nullopt;
+  return value;
+}
+
+std::optional<std::int64_t> field_of(const FileTree& tree, std::string_view file, std::string_view name) {
+  const auto text = tree.read(file);
+  if (!text) return std::nullopt;
+  for (const std::string& line : split(*text, '\n')) {
+    if (line.starts_with(name)) return number_at_start(std::string_view(line).substr(name.size()));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::int64_t> number_in(const FileTree& tree, const std::string& file) {
+  const auto text = tree.read(file);
+  return text ? number_at_start(*text) : std::nullopt;  // "max" is no number: no limit
+}
+
+struct GroupFiles {
+  std::string_view root, limit, usage, cache;
+};
+constexpr GroupFiles kVersion2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "};
+constexpr GroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                  "total_inactive_file "};
+
+// What one group leaves. Pages of files that nobody uses at the moment are given back before anything fails, so they
+// count as free.
+std::optional<std::int64_t> left_in(const FileTree& tree, const GroupFiles& files, const std::string& folder) {
+  const auto limit = number_in(tree, folder + "/" + std::string(files.limit));
+  const auto usage = number_in(tree, folder + "/" + std::string(files.usage));
+  if (!limit || !usage) return std::nullopt;
+  const std::int64_t cache = field_of(tree, folder + "/memory.stat", files.cache).value_or(0);
+  return std::max<std::int64_t>(0, *limit - std::max<std::int64_t>(0, *usage - cache));
+}
+
+}  // namespace
+
+std::optional<Bytes> available_memory(const FileTree& tree) {
+  std::optional<std::int64_t> least;
+  const auto consider = [&](std::optional<std::int64_t> bytes) {
+    if (bytes && (!least || *bytes < *least)) least = bytes;
+  };
+  if (const auto kib = field_of(tree, "/proc/meminfo", "MemAvailable:")) consider(*kib * 1024);
+  const std::string groups = tree.read("/proc/self/cgroup").value_or("");
+  for (const std::string& line : split(groups, '\n')) {
+    const std::vector<std::string> parts = split(line, ':');  // "0::/user.slice" or "9:memory:/docker/…"
+    if (parts.size() < 3) continue;
+    const bool version2 = parts[0] == "0" && parts[1].empty();
+    if (!version2 && parts[1] != "memory") continue;
+    const GroupFiles& files = version2 ? kVersion2 : kVersion1;
+    std::string path = parts[2] == "/" ? "" : parts[2];
+    while (true) {
+      consider(left_in(tree, files, std::string(files.root) + path));
+      if (path.empty()) break;
+      path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+    }
+  }
+  if (!least) return std::nullopt;
+  return Bytes{*least};
+}
+
+}  // namespace yoke

@@ -1,0 +1,88 @@
+// What a measured collective is asked to do: the options of nccl-tests, and what yoke adds. Plain data with a JSON
+// round trip, so that a job can hand it to ranks on other nodes.
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/base/units.h"
+#include "yoke/comm/communicator.h"
+
+namespace yoke {
+
+enum class Blocking {  // -z
+  kNone = 0,
+  kWaitAndBarrier = 1,      // after each -m operations; the barrier's time counts
+  kWait = 2,                // after each -m operations
+  kWaitBarrierOutside = 3,  // as 1, but the barrier's time does not count
+};
+constexpr auto enum_names(Blocking) {
+  return std::array{std::pair{"none", Blocking::kNone}, std::pair{"wait-and-barrier", Blocking::kWaitAndBarrier},
+                    std::pair{"wait", Blocking::kWait},
+                    std::pair{"wait-barrier-outside", Blocking::kWaitBarrierOutside}};
+}
+
+enum class RankAverage { kRank0 = 0, kMean = 1, kLeast = 2, kMost = 3 };  // -a
+constexpr auto enum_names(RankAverage) {
+  return std::array{std::pair{"rank-0", RankAverage::kRank0}, std::pair{"mean", RankAverage::kMean},
+                    std::pair{"least", RankAverage::kLeast}, std::pair{"most", RankAverage::kMost}};
+}
+
+// The slowest path that data must take, for the verdict.
+struct LinkLimit {
+  BitsPerSecond half_rate;
+  int halves = 1;
+  std::string source;  // "the cluster file", "--link-rate"
+
+  BytesPerSecond whole() const { return to_bytes_per_second(half_rate * static_cast<double>(halves)); }
+  friend bool operator==(const LinkLimit&, const LinkLimit&) = default;
+};
+
+struct CollectiveOptions {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  Bytes least{32LL << 20};    // -b
+  Bytes most{32LL << 20};     // -e
+  Bytes step{1LL << 20};      // -i, where the factor is 1
+  int factor = 1;             // -f
+  int iterations = 20;        // -n
+  int warmup_iterations = 1;  // -w
+  int aggregate = 1;          // -m
+  int cycles = 1;             // -N; 0: without end
+  int checks = 1;             // -c
+  int threads = 1;            // -t and -g: only shown, the number of ranks is the communicator's
+  int gpus = 1;
+  std::vector<DType> types{DType::kF32};      // -d
+  std::vector<ReduceOp> ops{ReduceOp::kSum};  // -o
+  int root = 0;                               // -r; -1: every root in turn
+  Blocking blocking = Blocking::kNone;        // -z
+  RankAverage average = RankAverage::kMean;   // -a
+  bool report_cpu_time = false;               // -C
+  bool report_timestamps = false;             // -S
+  bool per_iteration = false;                 // -I
+  int per_iteration_skip = 0;                 // -K
+  int unalign = 0;                            // -u, in elements
+  Seconds timeout{30};                        // -T, of each operation
+  std::optional<LinkLimit> limit;
+  std::optional<double> bus_bandwidth_wanted;  // NCCL_TESTS_MIN_BW, in GB/s
+  std::vector<std::string> notes;              // said on top as comments
+};
+
+// Throws Error(kUsage) for what makes no sense: -b above -e, steps that never end, a root that is no rank.
+void validate(const CollectiveOptions& options, int ranks);
+
+// The sizes of the rows, in bytes. A factor cannot leave 0, so 0 is followed by 16 (the size of one part).
+std::vector<std::size_t> row_sizes(const CollectiveOptions& options);
+
+// The types and operations by their names in nccl-tests ("float", "bfloat16", "all"). What yoke cannot do is an
+// Error(kUsage) that says what it can.
+std::vector<DType> parse_types(const std::string& name);
+std::vector<ReduceOp> parse_ops(const std::string& name);
+std::string_view nccl_name(DType type);
+
+Document to_json(const CollectiveOptions& options);
+CollectiveOptions collective_options_from_json(const Document& document);
+
+}  // namespace yoke

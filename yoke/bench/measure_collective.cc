@@ -1,0 +1,221 @@
+#include "yoke/bench/measure_collective.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "yoke/base/check.h"
+#include "yoke/base/interrupt.h"
+#include "yoke/base/json.h"
+#include "yoke/base/progress.h"
+#include "yoke/bench/exchange.h"
+#include "yoke/bench/placement.h"
+#include "yoke/bench/timing.h"
+
+namespace yoke {
+namespace {
+
+// Two buffers, and one more of the same size for what the transport holds on the way. A quarter, at most 1 GiB, is
+// left to everybody else.
+constexpr std::int64_t kBuffersPerRank = 3;
+
+std::optional<std::int64_t> largest_size(const std::vector<RankFacts>& ranks) {
+  std::map<std::string, std::int64_t> ranks_on;
+  for (const RankFacts& rank : ranks) ++ranks_on[rank.host];
+  std::optional<std::int64_t> least;
+  for (const RankFacts& rank : ranks) {
+    if (rank.memory_available <= 0) continue;
+    const std::int64_t spare = std::min<std::int64_t>(1LL << 30, rank.memory_available / 4);
+    const std::int64_t size = (rank.memory_available - spare) / kBuffersPerRank / ranks_on[rank.host];
+    least = std::min(least.value_or(size), size);
+  }
+  return least;
+}
+
+ProgressOptions quiet_progress() {
+  ProgressOptions options = default_progress();
+  options.style = ProgressStyle::kQuiet;
+  return options;
+}
+
+class Measurement {
+ public:
+  Measurement(Communicator& comm, CollectiveRun& run, const CollectiveHooks& hooks)
+      : comm_(comm), run_(run), hooks_(hooks), options_(run.options) {}
+
+  void measure(const RankFacts& facts) {
+    for (const std::string& text : gather_texts(comm_, print_json(to_json(facts), JsonLayout::kOneLine), timeout()))
+      run_.ranks.push_back(rank_facts_from_json(parse_json(text, "a rank's facts")));
+    guard_memory();
+    if (hooks_.sink) hooks_.sink->begin(run_);
+    const BenchBuffers buffers(static_cast<std::size_t>(options_.most.value),
+                               static_cast<std::size_t>(options_.unalign) * sizeof(float));
+    const CollectiveTraits& traits = traits_of(options_.kind);
+    const bool by_op = traits.reduces || traits.prints_op;
+    for (const DType type : options_.types) {
+      for (const ReduceOp op : by_op ? options_.ops : std::vector{ReduceOp::kSum}) {
+        for (const int root : roots()) measure_sizes(plan_of(type, op, root), buffers);
+      }
+    }
+  }
+
+ private:
+  Seconds timeout() const { return options_.timeout; }
+
+  void guard_memory() {
+    const auto largest = largest_size(run_.ranks);
+    if (!largest || options_.most.value <= *largest) return;
+    options_.most.value = *largest;
+    options_.least = std::min(options_.least, options_.most);
+    run_.reduced_to = *largest;
+  }
+
+  std::vector<int> roots() const {
+    if (!traits_of(options_.kind).has_root) return {-1};
+    if (options_.root >= 0) return {options_.root};
+    std::vector<int> all;
+    for (int rank = 0; rank < comm_.size(); ++rank) all.push_back(rank);
+    return all;
+  }
+
+  RowPlan plan_of(DType type, ReduceOp op, int root) const {
+    return {.kind = options_.kind,
+            .type = type,
+            .op = op,
+            .root = root,
+            .rank = comm_.rank(),
+            .ranks = comm_.size(),
+            .bytes = 0,
+            .unalign = static_cast<std::size_t>(options_.unalign)};
+  }
+
+  void measure_sizes(RowPlan plan, const BenchBuffers& buffers) {
+    barrier_until(comm_, timeout());
+    warm_up(plan, buffers);
+    const std::vector<std::size_t> sizes = row_sizes(options_);
+    for (int cycle = 0; options_.cycles == 0 || cycle < options_.cycles; ++cycle) {
+      for (const std::size_t size : sizes) {
+        throw_if_interrupted();
+        plan.bytes = size;
+        add_row(measure_row(plan, buffers));
+      }
+    }
+  }
+
+  // Every power-of-two size once from the least to the largest, before the first row.
+  void warm_up(RowPlan plan, const BenchBuffers& buffers) {
+    const auto most = static_cast<std::size_t>(options_.most.value);
+    const auto least = static_cast<std::size_t>(options_.least.value);
+    for (plan.bytes = least; plan.bytes <= most; plan.bytes = std::max<std::size_t>(16, plan.bytes * 2)) {
+      for (int i = 0; i < options_.warmup_iterations; ++i)
+        comm_.enqueue(make_operation(plan, buffers, Placement::kOutOfPlace), Stream::cpu());
+      comm_.wait(comm_.record(Stream::cpu()), Deadline::after(timeout()));
+    }
+  }
+
+  CollectiveRow measure_row(const RowPlan& plan, const BenchBuffers& buffers) {
+    const CollectiveShape shape = plan.shape();
+    CollectiveRow row{.size = static_cast<std::int64_t>(row_bytes(shape, size_of(plan.type))),
+                      .count = static_cast<std::int64_t>(shape.count),
+                      .type = std::string(nccl_name(plan.type)),
+                      .op = traits_of(plan.kind).prints_op ? std::string(to_string(plan.op)) : "none",
+                      .root = plan.root};
+    {
+      // One for each row: it is gone from the terminal before the row is printed.
+      Progress progress(fmt::format("{} of {}", to_string(plan.kind), to_string(Bytes{row.size})),
+                        2LL * options_.iterations, comm_.rank() == 0 ? default_progress() : quiet_progress());
+      row.out_of_place = measure_placement(plan, buffers, Placement::kOutOfPlace, progress);
+      row.in_place = measure_placement(plan, buffers, Placement::kInPlace, progress);
+      if (hooks_.beside) row.beside = measure_beside(plan, buffers);
+    }
+    row.time = time_of_day();
+    return row;
+  }
+
+  PlacementResult measure_placement(const RowPlan& plan, const BenchBuffers& buffers, Placement placement,
+                                    Progress& progress) {
+    if (options_.checks > 0) fill_data(plan, buffers, placement, 99);
+    const Collective operation = make_operation(plan, buffers, placement);
+    comm_.enqueue(operation, Stream::cpu());
+    const RankTiming timing = time_operation(comm_, operation, options_, [&](int done) {
+      progress.update(done + (placement == Placement::kInPlace ? options_.iterations : 0));
+    });
+    PlacementResult result = combine_timings(comm_, timing, operation, options_);
+    if (placement == Placement::kInPlace && !traits_of(plan.kind).in_place) return result;
+    result.wrong = check(plan, buffers, placement,
+                         [&] { comm_.enqueue(make_operation(plan, buffers, placement), Stream::cpu()); });
+    return result;
+  }
+
+  BesideResult measure_beside(const RowPlan& plan, const BenchBuffers& buffers) {
+    const Collective operation = make_operation(plan, buffers, Placement::kOutOfPlace);
+    BesideResult result = time_beside(comm_, operation, hooks_.beside->run, options_);
+    result.wrong = check(plan, buffers, Placement::kOutOfPlace, [&] { hooks_.beside->run(operation); });
+    return result;
+  }
+
+  // Fresh data, one operation, every element looked at; the sum over all ranks.
+  template <class Operation>
+  std::optional<std::int64_t> check(const RowPlan& plan, const BenchBuffers& buffers, Placement placement,
+                                    Operation operation) {
+    std::optional<std::int64_t> wrong;
+    for (int c = 0; c < options_.checks && wrong.value_or(0) == 0; ++c) {
+      fill_data(plan, buffers, placement, ++round_);
+      barrier_until(comm_, timeout());
+      operation();
+      comm_.wait(comm_.record(Stream::cpu()), Deadline::after(timeout()));
+      const auto own = static_cast<double>(count_wrong(plan, buffers, placement, round_));
+      double sum = 0;
+      for (const auto& one : gather_numbers(comm_, {own}, timeout())) sum += one[0];
+      wrong = static_cast<std::int64_t>(sum);
+    }
+    return wrong;
+  }
+
+  // A run without end keeps its newest rows, and all that were wrong: memory must not grow overnight.
+  void forget_old_rows() {
+    constexpr std::ptrdiff_t kRowsKept = 10'000;
+    if (options_.cycles != 0 || std::ssize(run_.rows) < 2 * kRowsKept) return;
+    const auto right = [](const CollectiveRow& row) {
+      return row.out_of_place.wrong.value_or(0) == 0 && row.in_place.wrong.value_or(0) == 0;
+    };
+    run_.rows.erase(std::remove_if(run_.rows.begin(), run_.rows.end() - kRowsKept, right), run_.rows.end() - kRowsKept);
+  }
+
+  void add_row(CollectiveRow row) {
+    forget_old_rows();
+    run_.rows.push_back(std::move(row));
+    if (hooks_.sink) hooks_.sink->row(run_, run_.rows.back());
+  }
+
+  Communicator& comm_;
+  CollectiveRun& run_;
+  const CollectiveHooks& hooks_;
+  CollectiveOptions& options_;
+  std::uint32_t round_ = 0;
+};
+
+}  // namespace
+
+CollectiveRun run_collective_bench(Communicator& comm, const CollectiveOptions& options, const RankFacts& facts,
+                                   const CollectiveHooks& hooks) {
+  validate(options, comm.size());
+  CollectiveRun run{.options = options, .transport = comm.describe(), .started = time_of_day()};
+  if (hooks.beside) run.beside = hooks.beside->name;
+  try {
+    Measurement(comm, run, hooks).measure(facts);
+  } catch (const Error& error) {
+    comm.abort(error);
+    if (comm.rank() != 0) throw;
+    run.failure = failure_of(error);
+  } catch (...) {  // the reader of our table went away, say: nobody is to wait for us
+    comm.abort(Error(ErrorCode::kInterrupted, fmt::format("rank {} stopped measuring", comm.rank())));
+    throw;
+  }
+  run.ended = time_of_day();
+  if (hooks.sink) hooks.sink->end(run);
+  return run;
+}
+
+}  // namespace yoke

@@ -1,0 +1,74 @@
+// What yoke says below the rows: comment lines to the readers of nccl-tests' table.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/bench/perf_table.h"
+#include "yoke/bench/verdict.h"
+
+namespace yoke {
+namespace {
+
+std::string percentile_lines(const CollectiveRun& run) {
+  std::string text =
+      "# Spread of iterations (us, the slowest rank of each), out-of-place and in-place\n"
+      "#         size      p50      p95      p99      max      p50      p95      p99      max\n";
+  for (const CollectiveRow& row : run.rows) {
+    text += fmt::format("# {:12}", row.size);
+    for (const PlacementResult* result : {&row.out_of_place, &row.in_place}) {
+      const SampleStats& stats = result->stats;
+      for (const double value : {stats.p50, stats.p95, stats.p99, stats.most}) text += "  " + fit_number(value, 7);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+// Ranks differ by what they wait, so a line for the fastest and the slowest is enough beyond a few ranks.
+std::string rank_lines(const CollectiveRun& run) {
+  constexpr std::size_t kRanksShown = 8;
+  std::string text = "# Ranks (us, mean of each rank, out-of-place) and who comes last\n";
+  for (const CollectiveRow& row : run.rows) {
+    const PlacementResult& result = row.out_of_place;
+    text += fmt::format("# {:12}", row.size);
+    if (result.rank_times.size() <= kRanksShown) {
+      for (const double time : result.rank_times) text += "  " + fit_number(time, 7);
+    } else {
+      const auto [least, most] = std::minmax_element(result.rank_times.begin(), result.rank_times.end());
+      text += fmt::format("  {} (rank {}) to {} (rank {})", fit_number(*least, 7), least - result.rank_times.begin(),
+                          fit_number(*most, 7), most - result.rank_times.begin());
+    }
+    text += fmt::format("  {}\n", describe_straggler(run, result));
+  }
+  return text;
+}
+
+std::string beside_lines(const CollectiveRun& run) {
+  std::string text = fmt::format(
+      "# Beside plain {} (us, medians of the slowest rank, in turns; below 1 yoke is faster)\n"
+      "#         size     yoke  {:>7}    ratio  #wrong\n",
+      *run.beside, *run.beside);
+  for (const CollectiveRow& row : run.rows) {
+    if (!row.beside) continue;
+    const double ratio = row.beside->theirs > 0 ? row.beside->ours / row.beside->theirs : 0;
+    text += fmt::format("# {:12}  {}  {}  {:7.2f}  {:>6}\n", row.size, fit_number(row.beside->ours, 7),
+                        fit_number(row.beside->theirs, 7), ratio,
+                        row.beside->wrong ? fmt::format("{}", *row.beside->wrong) : "N/A");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string table_details(const CollectiveRun& run) {
+  std::string text;
+  if (!run.rows.empty()) {
+    text += "#\n" + percentile_lines(run);
+    if (run.ranks.size() > 1) text += "#\n" + rank_lines(run);
+    if (run.beside) text += "#\n" + beside_lines(run);
+    if (const auto verdict = judge_link(run)) text += fmt::format("#\n# Verdict: {}\n", verdict->text);
+  }
+  return text + (text.empty() ? "" : "#\n");
+}
+
+}  // namespace yoke

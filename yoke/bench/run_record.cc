@@ -1,0 +1,80 @@
+#include "yoke/bench/run_record.h"
+
+#include <fmt/format.h>
+
+#include "yoke/base/build_info.h"
+#include "yoke/base/clock.h"
+#include "yoke/base/fields.h"
+#include "yoke/base/json.h"
+#include "yoke/bench/machine_facts.h"
+#include "yoke/bench/shape.h"
+
+namespace yoke {
+
+template <class Visitor>
+void visit_fields(Visitor& visit, RecordRow& row) {
+  visit.required("name", row.name);
+  visit.required("size", row.size);
+  visit.required("value", row.value);
+  visit.required("low", row.low);
+  visit.required("high", row.high);
+  visit.required("unit", row.unit);
+}
+
+bool less_is_better(const RecordRow& row) { return row.unit == "us"; }
+
+RunRecord new_record(std::string benchmark, const Document& settings) {
+  const MachineFacts machine = facts_of_this_machine(DiskTree());
+  return {.time = utc_now(),
+          .benchmark = std::move(benchmark),
+          .host = machine.host,
+          .processor = machine.processor,
+          .version = std::string(build_info().version),
+          .commit = std::string(build_info().commit),
+          .settings = print_json(settings, JsonLayout::kOneLine)};
+}
+
+RunRecord record_of(const CollectiveRun& run) {
+  Document settings = to_json(run.options);
+  settings.add("ranks", Document::number(static_cast<std::int64_t>(run.ranks.size())));
+  settings.add("transport", Document::string(run.transport));
+  RunRecord record = new_record(std::string(to_string(run.options.kind)), settings);
+  for (const CollectiveRow& row : run.rows) {
+    const CollectiveTraits& traits = traits_of(run.options.kind);
+    const std::string root = traits.has_root ? fmt::format(" root {}", row.root) : "";
+    const std::string what = fmt::format("{}{}{}", row.type, row.op == "none" ? "" : " " + row.op, root);
+    const auto add = [&](std::string_view placement, const PlacementResult& result) {
+      record.rows.push_back({.name = fmt::format("{} {}", what, placement),
+                             .size = row.size,
+                             .value = result.stats.p50,
+                             .low = result.stats.p25,
+                             .high = result.stats.p75,
+                             .unit = "us"});
+    };
+    add("out-of-place", row.out_of_place);
+    if (traits.in_place) add("in-place", row.in_place);
+  }
+  record.summary = fmt::format("{} ranks, {} to {}, avg busbw {:.3g} GB/s{}{}", run.ranks.size(),
+                               to_string(run.options.least), to_string(run.options.most), run.mean_bus_bandwidth(),
+                               run.wrong() ? ", WRONG" : "", run.failure ? ", ended early" : "");
+  return record;
+}
+
+Document to_json(const RunRecord& record) {
+  Document map = Document::map({{"id", Document::number(record.id)}});
+  const auto add = [&](std::string_view key, const std::string& value) {
+    map.add(std::string(key), Document::string(value));
+  };
+  add("time", record.time);
+  add("benchmark", record.benchmark);
+  add("host", record.host);
+  add("processor", record.processor);
+  add("version", record.version);
+  add("commit", record.commit);
+  add("summary", record.summary);
+  map.add("settings", parse_json(record.settings, "settings"));
+  map.add("rows", to_document(record.rows));
+  return map;
+}
+
+}  // namespace yoke

@@ -1,0 +1,149 @@
+#include "yoke/bench/timing.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "yoke/bench/exchange.h"
+
+namespace yoke {
+namespace {
+
+double since(Instant start) { return to_seconds(real_clock().now() - start).value; }
+
+double over_ranks(const std::vector<double>& times, RankAverage average) {
+  switch (average) {
+    case RankAverage::kRank0:
+      return times.front();
+    case RankAverage::kLeast:
+      return *std::min_element(times.begin(), times.end());
+    case RankAverage::kMost:
+      return *std::max_element(times.begin(), times.end());
+    case RankAverage::kMean:
+      break;
+  }
+  return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
+}
+
+// The slowest rank of each iteration.
+std::vector<double> slowest(const std::vector<std::vector<double>>& by_rank, std::size_t skip) {
+  std::vector<double> most;
+  for (std::size_t i = skip; i < by_rank.front().size(); ++i) {
+    double time = 0;
+    for (const auto& times : by_rank) time = std::max(time, times[i]);
+    most.push_back(time);
+  }
+  return most;
+}
+
+// By how much each rank comes after the first one to an iteration, in the median. Clocks of different machines are set
+// to zero at the barrier; a rank may leave that a moment later than another, which is the error of this number.
+std::vector<double> lateness(const std::vector<std::vector<double>>& begins) {
+  std::vector<double> late;
+  const std::size_t iterations = begins.front().size();
+  for (const auto& own : begins) {
+    std::vector<double> gaps;
+    for (std::size_t i = 0; i < iterations; ++i) {
+      double first = own[i];
+      for (const auto& other : begins) first = std::min(first, other[i]);
+      gaps.push_back(own[i] - first);
+    }
+    late.push_back(summarize(gaps).p50);
+  }
+  return late;
+}
+
+}  // namespace
+
+RankTiming time_operation(Communicator& comm, const Collective& operation, const CollectiveOptions& options,
+                          const std::function<void(int done)>& on_slow) {
+  constexpr double kSlow = 0.02;
+  RankTiming timing;
+  const auto iterations = static_cast<std::size_t>(options.iterations);
+  timing.begins.reserve(iterations);
+  timing.ends.reserve(iterations);
+  const Stream stream = Stream::cpu();
+  const auto wait = [&] { comm.wait(comm.record(stream), Deadline::after(options.timeout)); };
+  barrier_until(comm, options.timeout);
+  const Instant start = real_clock().now();
+  double outside = 0;  // in barriers that do not count
+  for (std::size_t i = 0; i < iterations; ++i) {
+    timing.begins.push_back(since(start));
+    for (int m = 0; m < options.aggregate; ++m) comm.enqueue(operation, stream);
+    if (options.blocking != Blocking::kNone) wait();
+    timing.ends.push_back(since(start));
+    if (on_slow && timing.ends.back() - timing.begins.back() > kSlow) on_slow(static_cast<int>(i + 1));
+    if (options.blocking == Blocking::kWaitAndBarrier || options.blocking == Blocking::kWaitBarrierOutside) {
+      barrier_until(comm, options.timeout);
+      if (options.blocking == Blocking::kWaitBarrierOutside) outside += since(start) - timing.ends.back();
+    }
+  }
+  timing.enqueued = since(start) - outside;
+  wait();
+  timing.total = since(start) - outside;
+  return timing;
+}
+
+PlacementResult combine_timings(Communicator& comm, const RankTiming& own, const Collective& operation,
+                                const CollectiveOptions& options) {
+  const double operations = static_cast<double>(options.iterations) * options.aggregate;
+  std::vector<double> sent = {own.total / operations, own.enqueued / operations};
+  sent.insert(sent.end(), own.begins.begin(), own.begins.end());
+  sent.insert(sent.end(), own.ends.begin(), own.ends.end());
+  const auto lists = gather_numbers(comm, sent, options.timeout);
+
+  constexpr double kMicro = 1e6;
+  PlacementResult result;
+  std::vector<double> cpu_times;
+  std::vector<std::vector<double>> begins;
+  const auto iterations = static_cast<std::ptrdiff_t>(own.begins.size());
+  for (const auto& list : lists) {
+    result.rank_times.push_back(list[0] * kMicro);
+    cpu_times.push_back(list[1] * kMicro);
+    begins.emplace_back(list.begin() + 2, list.begin() + 2 + iterations);
+    std::vector<double>& times = result.iterations.emplace_back();
+    for (std::ptrdiff_t i = 2; i < 2 + iterations; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const double time = list[at + static_cast<std::size_t>(iterations)] - list[at];
+      times.push_back(time / options.aggregate * kMicro);
+    }
+  }
+  result.time = over_ranks(result.rank_times, options.average);
+  result.cpu_time = over_ranks(cpu_times, options.average);
+  result.stats = summarize(slowest(result.iterations, static_cast<std::size_t>(options.per_iteration_skip)));
+  for (const double late : lateness(begins)) result.rank_late.push_back(late * kMicro);
+  const auto last = std::max_element(result.rank_late.begin(), result.rank_late.end());
+  result.straggler = {.rank = static_cast<int>(last - result.rank_late.begin()), .late = *last};
+  const Bandwidth bandwidth =
+      bandwidth_of(operation.kind, operation.count, size_of(operation.type), comm.size(), result.time / kMicro);
+  result.algorithm_bandwidth = bandwidth.algorithm;
+  result.bus_bandwidth = bandwidth.bus;
+  return result;
+}
+
+BesideResult time_beside(Communicator& comm, const Collective& operation,
+                         const std::function<void(const Collective&)>& theirs, const CollectiveOptions& options) {
+  const Stream stream = Stream::cpu();
+  std::vector<double> ours_times, theirs_times;
+  for (int i = -1; i < options.iterations; ++i) {  // the first round warms both up
+    barrier_until(comm, options.timeout);
+    const Instant ours = real_clock().now();
+    comm.enqueue(operation, stream);
+    comm.wait(comm.record(stream), Deadline::after(options.timeout));
+    const double ours_time = since(ours);
+    barrier_until(comm, options.timeout);
+    const Instant start = real_clock().now();
+    theirs(operation);
+    const double theirs_time = since(start);
+    if (i < 0) continue;
+    ours_times.push_back(ours_time);
+    theirs_times.push_back(theirs_time);
+  }
+  constexpr double kMicro = 1e6;
+  const auto median = [&](const std::vector<double>& own) {
+    return summarize(slowest(gather_numbers(comm, own, options.timeout), 0)).p50 * kMicro;
+  };
+  const double ours = median(ours_times);
+  return {.ours = ours, .theirs = median(theirs_times)};
+}
+
+}  // namespace yoke

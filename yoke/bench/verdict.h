@@ -1,0 +1,23 @@
+// What the numbers mean: a run against the limit of its link, and the rank that keeps the others waiting. Pure.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "yoke/bench/collective_run.h"
+
+namespace yoke {
+
+struct LinkVerdict {
+  enum class Grade { kGood, kFair, kSlow, kAboveLimit } grade;
+  double best = 0;      // bus bandwidth of the best row, GB/s
+  double fraction = 0;  // of the limit
+  std::string text;     // a sentence for people
+};
+
+// Nothing where no limit is known, or nothing was measured.
+std::optional<LinkVerdict> judge_link(const CollectiveRun& run);
+
+// "rank 3 on spark-4 comes 120 us late", or "together": below a tenth of the time, and below 5 us, nobody is late.
+std::string describe_straggler(const CollectiveRun& run, const PlacementResult& result);
+
+}  // namespace yoke

@@ -1,0 +1,121 @@
+// yoke bench all-reduce, and each other collective: parse, run the ranks, print, keep.
+#include <fmt/format.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/file_tree.h"
+#include "yoke/base/files.h"
+#include "yoke/base/interrupt.h"
+#include "yoke/base/json.h"
+#include "yoke/base/text.h"
+#include "yoke/bench/perf_files.h"
+#include "yoke/bench/perf_table.h"
+#include "yoke/bench/report_page.h"
+#include "yoke/bench/shape.h"
+#include "yoke/cli/bench_keep.h"
+#include "yoke/cli/bench_options.h"
+#include "yoke/cli/bench_ranks.h"
+#include "yoke/cli/commands.h"
+#include "yoke/report/svg_chart.h"
+
+namespace yoke {
+namespace {
+
+// A file that cannot be written must not take the measurement with it: all else is done first.
+class Outputs {
+ public:
+  explicit Outputs(const Session& session) : session_(session) {}
+
+  void write(std::string_view what, const std::filesystem::path& file, const std::string& content) {
+    if (file.empty()) return;
+    try {
+      const std::filesystem::path taken = write_new_file(file, content);
+      if (!session_.json) session_.print(fmt::format("# Writing {} output to {}\n", what, taken.native()));
+    } catch (const Error& error) {
+      if (!failure_) failure_ = error;
+    }
+  }
+  void throw_failure() const {
+    if (failure_) throw Error(*failure_);
+  }
+
+ private:
+  const Session& session_;
+  std::optional<Error> failure_;
+};
+
+// As typed, which the kernel keeps: argument by argument, a zero behind each.
+std::vector<std::string> command_line() {
+  std::vector<std::string> arguments = split(DiskTree().read("/proc/self/cmdline").value_or(""), '\0');
+  if (!arguments.empty() && arguments.back().empty()) arguments.pop_back();
+  return arguments;
+}
+
+int finish(const Session& session, const BenchArguments& arguments, const CollectiveRun& run) {
+  Outputs outputs(session);
+  if (session.json) session.print_json(to_json(run));
+  outputs.write("JSON", arguments.json_file, print_json(perf_json(run, command_line())) + "\n");
+  outputs.write("CSV", arguments.csv_file, perf_csv(run));
+  if (!arguments.plot_file.empty()) outputs.write("SVG", arguments.plot_file, render_svg(bandwidth_chart(run)));
+  if (!arguments.no_history && !run.rows.empty()) keep(record_of(run));
+  throw_if_interrupted();
+  if (run.failure) throw to_error(*run.failure);
+  outputs.throw_failure();
+  return run.passed() ? kExitOk : kExitFindings;
+}
+
+int measure(Session& session, const BenchArguments& arguments, CollectiveKind kind) {
+  const CollectiveOptions options = made_of(arguments, kind);
+  const int ranks = ranks_of(arguments);
+  validate(options, ranks);
+  TableSink table([&](std::string_view text) { session.print(text); });
+  return finish(session, arguments, run_ranks({.ranks = ranks}, options, session.json ? nullptr : &table));
+}
+
+CommandRow collective_command(CollectiveKind kind) {
+  const std::string name(to_string(kind));
+  const std::string program(traits_of(kind).program);
+  return {
+      .name = name,
+      .summary = fmt::format("time {} in the form of {}", name, program),
+      .description = fmt::format(
+          "Times {} over ranks and prints the table of nccl-tests' {}, with its options; lines that begin with # "
+          "tell more: the transport, the spread of iterations, each rank's time and who comes last, and a verdict "
+          "against the link. Every result is checked (#wrong). Exit status 1 where something was wrong or slower "
+          "than NCCL_TESTS_MIN_BW asks. docs/performance.md defines every number.",
+          name, program),
+      .examples = {{fmt::format("yoke bench {} -b 8 -e 128M -f 2", name), "sizes from 8 bytes, doubled, to 128 MiB"},
+                   {fmt::format("yoke bench {} -b 64K -e 64K -n 1000 --ranks 4", name), "one size often, 4 ranks"}},
+      .prepare = [kind](OptionTable& table) -> Action {
+        auto arguments = std::make_shared<BenchArguments>();
+        declare_collective(table, *arguments);
+        return [arguments, kind](Session& session) { return measure(session, *arguments, kind); };
+      },
+      .aliases = {program}};
+}
+
+}  // namespace
+
+CommandRow bench_command() {
+  using K = CollectiveKind;
+  std::vector<CommandRow> commands;
+  for (const K kind : {K::kAllReduce, K::kAllGather, K::kReduceScatter, K::kBroadcast, K::kReduce, K::kGather,
+                       K::kScatter, K::kAllToAll, K::kSendReceive})
+    commands.push_back(collective_command(kind));
+  for (CommandRow& command : bench_machine_commands()) commands.push_back(std::move(command));
+  commands.push_back(bench_scaling_command());
+  for (CommandRow& command : bench_history_commands()) commands.push_back(std::move(command));
+  return {
+      .name = "bench",
+      .summary = "measure collectives, memory and arithmetic, and compare with before",
+      .description =
+          "Measures what decides how fast a model runs: collectives between ranks (in the form of nccl-tests, whose "
+          "program names are taken too), memory and matrix products of this machine. Every run is kept in a "
+          "history that can be listed, compared and shown as a page.",
+      .examples = {{"yoke bench all-reduce -b 8K -e 64M -f 2", "the collective that tensor parallel lives by"},
+                   {"yoke bench memory", "what the memory carries"},
+                   {"yoke bench compare last-1 last", "did the last change help?"}},
+      .prepare = {},
+      .subcommands = std::move(commands)};
+}
+
+}  // namespace yoke

@@ -1,0 +1,137 @@
+// yoke bench history, compare and report: what was measured before.
+#include <fmt/format.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+#include "yoke/base/log.h"
+#include "yoke/bench/compare.h"
+#include "yoke/bench/history.h"
+#include "yoke/bench/report_page.h"
+#include "yoke/cli/commands.h"
+#include "yoke/report/table.h"
+
+namespace yoke {
+namespace {
+
+struct HistoryArguments {
+  int limit = 20;
+  std::string a, b;
+  std::filesystem::path file;
+};
+
+int checked_limit(int limit) {
+  if (limit < 1 || limit > 1'000'000)
+    throw Error(ErrorCode::kUsage, fmt::format("--limit cannot be {}", limit), "1 to 1000000");
+  return limit;
+}
+
+std::unique_ptr<History> open_history() {
+  auto history = std::make_unique<History>(history_file());
+  if (history->set_aside()) log(LogLevel::kWarning, "{}", *history->set_aside());
+  return history;
+}
+
+int list_runs(Session& session, const HistoryArguments& arguments) {
+  const std::vector<RunRecord> records = open_history()->recent(checked_limit(arguments.limit));
+  if (session.json) {
+    Document runs = Document::list();
+    for (const RunRecord& record : records) runs.items.push_back(to_json(record));
+    session.print_json(Document::map({{"runs", std::move(runs)}}));
+    return kExitOk;
+  }
+  if (records.empty()) {
+    session.print("Nothing was measured yet. Next: yoke bench all-reduce\n");
+    return kExitOk;
+  }
+  Table table{.columns = {{.header = "run", .align = TextAlign::kRight},
+                          {.header = "time"},
+                          {.header = "benchmark"},
+                          {.header = "host"},
+                          {.header = "commit"},
+                          {.header = "summary", .fit = ColumnFit::kShrinks}}};
+  for (const RunRecord& record : records)
+    table.rows.push_back(
+        {fmt::format("{}", record.id), record.time, record.benchmark, record.host, record.commit, record.summary});
+  session.print(render_text(table, {.width = 120}));
+  return kExitOk;
+}
+
+int compare(Session& session, const HistoryArguments& arguments) {
+  const auto history = open_history();
+  const RunRecord a = history->find(arguments.a);
+  const RunRecord b = history->find(arguments.b);
+  const Comparison comparison = compare_runs(a, b);
+  if (session.json) {
+    Document document = Document::map({{"a", Document::number(a.id)}, {"b", Document::number(b.id)}});
+    for (auto& [key, value] : to_json(comparison).fields) document.add(key, value);
+    session.print_json(document);
+  } else {
+    session.print(comparison_text(a, b, comparison));
+  }
+  return kExitOk;
+}
+
+int report(Session& session, const HistoryArguments& arguments) {
+  const std::vector<RunRecord> records = open_history()->recent(checked_limit(arguments.limit));
+  if (records.empty())
+    throw Error(ErrorCode::kNotFound, "there is nothing to report: the history is empty",
+                "measure something first, such as 'yoke bench all-reduce'");
+  write_file_atomically(arguments.file, render_html(report_page(records)));
+  if (session.json) {
+    session.print_json(Document::map({{"file", Document::string(arguments.file.native())},
+                                      {"runs", Document::number(static_cast<std::int64_t>(records.size()))}}));
+  } else {
+    session.print(fmt::format("Wrote {} with {} runs.\n", arguments.file.native(), records.size()));
+  }
+  return kExitOk;
+}
+
+CommandRow history_command() {
+  return {.name = "history",
+          .summary = "list the runs that were measured, newest first",
+          .description =
+              "Lists the runs of the history: when, what, where, by which commit. Every run of yoke bench is "
+              "kept there unless --no-history is given.",
+          .examples = {{"yoke bench history", "the last twenty"}, {"yoke bench history --limit 1 --json", "the last"}},
+          .prepare = [](OptionTable& table) -> Action {
+            auto arguments = std::make_shared<HistoryArguments>();
+            table.value("--limit", "N", "at most so many (20)", arguments->limit);
+            return [arguments](Session& session) { return list_runs(session, *arguments); };
+          }};
+}
+
+CommandRow compare_command() {
+  return {.name = "compare",
+          .summary = "compare two runs of the history, row by row",
+          .description =
+              "Compares two runs by their medians. A row is called faster or slower only where the quartiles "
+              "of both runs do not overlap and the medians differ by more than 5%.",
+          .examples = {{"yoke bench compare last-1 last", "the two newest"},
+                       {"yoke bench compare 12 40 --json", "by number, for a script"}},
+          .prepare = [](OptionTable& table) -> Action {
+            auto arguments = std::make_shared<HistoryArguments>();
+            table.positional("A", "a run: its number, last, last-1, …", arguments->a, Presence::kRequired);
+            table.positional("B", "the run to compare with it", arguments->b, Presence::kRequired);
+            return [arguments](Session& session) { return compare(session, *arguments); };
+          }};
+}
+
+CommandRow report_command() {
+  return {.name = "report",
+          .summary = "write the last runs as one HTML page",
+          .description = "Writes the last runs with charts and tables as one HTML file that needs nothing else.",
+          .examples = {{"yoke bench report -o report.html", "the last twenty runs"}},
+          .prepare = [](OptionTable& table) -> Action {
+            auto arguments = std::make_shared<HistoryArguments>();
+            arguments->file = "report.html";
+            table.value("-o,--output", "FILE", "the page (report.html); overwritten", arguments->file);
+            table.value("--limit", "N", "at most so many runs (20)", arguments->limit);
+            return [arguments](Session& session) { return report(session, *arguments); };
+          }};
+}
+
+}  // namespace
+
+std::vector<CommandRow> bench_history_commands() { return {history_command(), compare_command(), report_command()}; }
+
+}  // namespace yoke

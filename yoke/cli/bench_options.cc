@@ -1,0 +1,165 @@
+#include "yoke/cli/bench_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "yoke/base/error.h"
+#include "yoke/base/text.h"
+#include "yoke/bench/size.h"
+
+namespace yoke {
+namespace {
+
+Bytes size_option(std::string_view name, const std::string& text) {
+  const auto size = parse_size(text);
+  if (!size) throw Error(ErrorCode::kUsage, fmt::format("{}: {}", name, size.error().message()), size.error().hint());
+  return *size;
+}
+
+double number_option(std::string_view name, const std::string& text) {
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc{} || end != text.data() + text.size() || !std::isfinite(value))
+    throw Error(ErrorCode::kUsage, fmt::format("{}: '{}' is not a number", name, printable(text, 40)),
+                "give a plain number");
+  return value;
+}
+
+int root_option(const std::string& text) {
+  if (text == "all") return -1;
+  int root = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), root);
+  if (failure != std::errc{} || end != text.data() + text.size())
+    throw Error(ErrorCode::kUsage, fmt::format("--root: '{}' is no rank", printable(text, 40)),
+                "give a number from 0, or -1 or all for each in turn");
+  return root;
+}
+
+int in_range(std::string_view name, int value, int most) {
+  if (value < 0 || value > most)
+    throw Error(ErrorCode::kUsage, fmt::format("{} cannot be {}", name, value), fmt::format("0 to {}", most));
+  return value;
+}
+
+int given_or(int value, int otherwise) { return value == kNotGiven ? otherwise : value; }
+
+std::vector<std::string> notes_of(const BenchArguments& a, CollectiveKind kind) {
+  std::vector<std::string> notes;
+  const auto note = [&](std::string_view option, bool given) {
+    if (given) notes.push_back(fmt::format("{} has no meaning for ranks on processors: not used", option));
+  };
+  note("-p", a.parallel_init != 0);
+  note("-y", a.stream_null != 0);
+  note("-G", a.graph != 0);
+  note("-R", a.local_register != 0);
+  note("-x", a.cta_policy != -1);
+  note("-D", a.device != 0);
+  note("-V", a.device_ctas != 16);
+  note("-M", a.memory_report != 0);
+  if (kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kSendReceive)
+    notes.push_back(fmt::format("{} is never in place: the second columns repeat it out of place", to_string(kind)));
+  return notes;
+}
+
+}  // namespace
+
+void declare_sizes(OptionTable& table, BenchArguments& a) {
+  table.value("-b,--minbytes", "SIZE", "the least size (32M unless given); K, M, G are powers of 1024", a.least);
+  table.value("-e,--maxbytes", "SIZE", "the largest size (32M unless given)", a.most);
+  table.value("-i,--stepbytes", "SIZE", "from one size to the next, where there is no factor (1M)", a.step);
+  table.value("-f,--stepfactor", "N", "from one size to the next, as a factor", a.factor);
+  table.value("-n,--iters", "N", "operations that are timed for each size (20)", a.iterations);
+  table.value("-w,--warmup_iters", "N", "operations before, for each size (1)", a.warmup);
+  table.value("-c,--check", "N", "how often each result is checked (1); 0: not at all", a.checks);
+  table.value("-o,--op", "OP", "sum, max, min, avg or all (sum)", a.op);
+  table.value("-d,--datatype", "TYPE", "int8, int32, half, float, bfloat16 or all (float)", a.type);
+  table.value("-T,--timeout", "SECONDS", "for one operation (30): who is missing is then named", a.timeout);
+  table.flag("--no-history", "do not keep this run in the history", a.no_history);
+}
+
+void declare_collective(OptionTable& table, BenchArguments& a) {
+  table.value("--ranks", "N", "how many ranks on this machine (2 unless -t or -g says more)", a.ranks);
+  declare_sizes(table, a);
+  table.value("-m,--agg_iters", "N", "operations in one iteration (1)", a.aggregate);
+  table.value("-N,--run_cycles", "N", "how often all sizes are gone through (1); 0: until you stop it", a.cycles);
+  table.value("-r,--root", "RANK", "the root, or -1 or all for each in turn (0)", a.root);
+  table.value("-z,--blocking", "0-3",
+              "1: wait and barrier after each iteration, 2: wait, 3: as 1 without the barrier's time (0)", a.blocking);
+  table.value("-a,--average", "0-3", "the time of 0: rank 0, 1: the mean, 2: the fastest, 3: the slowest rank (1)",
+              a.average);
+  table.value("-C,--report_cputime", "0|1", "1: the time until operations were handed over", a.cpu_time);
+  table.value("-S,--report_timestamps", "0|1", "1: the time of day at each row", a.timestamps);
+  table.value("-I,--per_iter_timing", "0|1", "1: columns and JSON of single iterations", a.per_iteration);
+  table.value("-K,--per_iter_skip", "N", "iterations left out of the spread at the start of each size (0)",
+              a.per_iteration_skip);
+  table.value("-u,--unalign", "N", "begin the buffers N elements off their alignment (0)", a.unalign);
+  table.value("-J,--output_file", "FILE.json", "also write the JSON of nccl-tests; an existing file stays",
+              a.json_file);
+  table.value("--csv", "FILE", "also write the rows as CSV; an existing file stays", a.csv_file);
+  table.value("--plot", "FILE.svg", "also draw bus bandwidth over size", a.plot_file);
+  table.value("--link-rate", "RATE", "what one half of the slowest link carries (such as 100Gb/s), for the verdict",
+              a.link_rate);
+  table.value("--halves", "N", "how many halves the link has (1)", a.halves);
+  table.value("-t,--nthreads", "N", "with -g: ranks on this machine, as in nccl-tests", a.threads);
+  table.value("-g,--ngpus", "N", "with -t: ranks on this machine, as in nccl-tests", a.gpus);
+  table.value("-p,--parallel_init", "0|1", "taken, not used", a.parallel_init);
+  table.value("-y,--stream_null", "0|1", "taken, not used", a.stream_null);
+  table.value("-G,--cudagraph", "N", "taken, not used", a.graph);
+  table.value("-R,--local_register", "0-2", "taken, not used", a.local_register);
+  table.value("-x,--cta_policy", "0-2", "taken, not used", a.cta_policy);
+  table.value("-D,--device_implementation", "N", "taken, not used", a.device);
+  table.value("-V,--device_cta_count", "N", "taken, not used", a.device_ctas);
+  table.value("-M,--memory", "0|1", "taken, not used", a.memory_report);
+}
+
+CollectiveOptions made_of(const BenchArguments& a, CollectiveKind kind) {
+  CollectiveOptions options{.kind = kind,
+                            .least = size_option("--minbytes", a.least),
+                            .most = size_option("--maxbytes", a.most),
+                            .step = size_option("--stepbytes", a.step),
+                            .factor = a.factor,
+                            .iterations = a.iterations,
+                            .warmup_iterations = a.warmup,
+                            .aggregate = a.aggregate,
+                            .cycles = a.cycles,
+                            .checks = a.checks,
+                            .threads = given_or(a.threads, 1),
+                            .gpus = given_or(a.gpus, 1),
+                            .types = parse_types(a.type),
+                            .ops = parse_ops(a.op),
+                            .root = root_option(a.root),
+                            .blocking = static_cast<Blocking>(in_range("--blocking", a.blocking, 3)),
+                            .average = static_cast<RankAverage>(in_range("--average", a.average, 3)),
+                            .report_cpu_time = a.cpu_time != 0,
+                            .report_timestamps = a.timestamps != 0,
+                            .per_iteration = a.per_iteration != 0,
+                            .per_iteration_skip = a.per_iteration_skip,
+                            .unalign = a.unalign,
+                            .timeout = {number_option("--timeout", a.timeout)},
+                            .notes = notes_of(a, kind)};
+  if (a.halves < 1) throw Error(ErrorCode::kUsage, fmt::format("--halves cannot be {}", a.halves), "at least 1");
+  if (a.link_rate.value > 0)
+    options.limit = LinkLimit{.half_rate = a.link_rate, .halves = a.halves, .source = "--link-rate"};
+  if (const char* wanted = std::getenv("NCCL_TESTS_MIN_BW"); wanted && *wanted)
+    options.bus_bandwidth_wanted = number_option("NCCL_TESTS_MIN_BW", wanted);
+  const std::string name = a.json_file.native();
+  if (!name.empty() && !name.ends_with(".json"))
+    throw Error(ErrorCode::kUsage, fmt::format("--output_file '{}' does not end in .json", printable(name, 80)),
+                "only JSON is written by -J; --csv writes CSV");
+  return options;
+}
+
+int ranks_of(const BenchArguments& a) {
+  const bool as_nccl = a.threads != kNotGiven || a.gpus != kNotGiven;
+  const long counted = as_nccl ? long{given_or(a.threads, 1)} * given_or(a.gpus, 1) : 2;
+  const long ranks = a.ranks == kNotGiven ? counted : a.ranks;
+  if (ranks < 1 || ranks > 256)
+    throw Error(ErrorCode::kUsage, fmt::format("there cannot be {} ranks", ranks),
+                "1 to 256 on one machine; more than its cores take turns");
+  return static_cast<int>(ranks);
+}
+
+}  // namespace yoke

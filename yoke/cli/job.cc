@@ -1,0 +1,135 @@
+// yoke job run: any program as ranks on the nodes of a cluster, or on this machine. List and stop are in job_list.cc.
+#include "yoke/job/job.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "yoke/base/error.h"
+#include "yoke/base/text.h"
+#include "yoke/cli/cluster_file.h"
+#include "yoke/cli/commands.h"
+#include "yoke/cli/job_output.h"
+
+namespace yoke {
+namespace {
+
+constexpr int kNotGiven = std::numeric_limits<int>::min();
+
+struct RunOptions {
+  int ranks = kNotGiven;
+  int ranks_per_node = kNotGiven;
+  std::string policy = "stop";
+  std::vector<std::string> environment;
+  std::optional<std::string> name;
+  std::optional<std::string> folder;
+  bool no_prefix = false;
+  bool oversubscribe = false;
+  Seconds timeout{0};
+  std::vector<std::string> argv;
+};
+
+// All of one node before the next, and as evenly as it goes: ranks of a node have neighbouring numbers.
+std::vector<JobNode> place_ranks(const std::vector<ClusterNode>& nodes, const RunOptions& options) {
+  const int count = static_cast<int>(nodes.size());
+  std::vector<JobNode> placed;
+  for (int i = 0; i < count; ++i) {
+    int ranks = options.ranks_per_node != kNotGiven ? options.ranks_per_node : 1;
+    if (options.ranks != kNotGiven) ranks = options.ranks / count + (i < options.ranks % count ? 1 : 0);
+    if (ranks != 0) placed.push_back({nodes[static_cast<std::size_t>(i)], ranks});
+  }
+  return placed;
+}
+
+Variable parse_variable(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw Error(ErrorCode::kUsage, fmt::format("--env: '{}' is not NAME=VALUE", printable(text, 60)),
+                "--env OMP_NUM_THREADS=4");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void check(const RunOptions& options) {
+  if (options.argv.empty()) {
+    throw Error(ErrorCode::kUsage, "there is no program to run", "yoke job run -- hostname");
+  }
+  const bool ranks_given = options.ranks != kNotGiven;
+  const bool ranks_per_node_given = options.ranks_per_node != kNotGiven;
+  if (ranks_given && ranks_per_node_given) {
+    throw Error(ErrorCode::kUsage, "--ranks and --ranks-per-node cannot both be given");
+  }
+  const auto refuse = [](std::string_view option, int number) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} {} makes no job", option, number), "one rank is the least");
+  };
+  if (ranks_given && options.ranks < 1) refuse("--ranks", options.ranks);
+  if (ranks_per_node_given && options.ranks_per_node < 1) refuse("--ranks-per-node", options.ranks_per_node);
+}
+
+int run_job(Session& session, const RunOptions& options) {
+  check(options);
+  std::vector<ClusterNode> nodes = {this_machine()};
+  if (find_cluster_file(session)) nodes = load_session_cluster(session).nodes;
+  JobSpec spec{.name = options.name.value_or(""),
+               .nodes = place_ranks(nodes, options),
+               .argv = options.argv,
+               .own_program = options.argv.front() == "yoke",
+               .folder = options.folder,
+               .policy = options.policy == "restart" ? JobPolicy::kRestart : JobPolicy::kStop,
+               .oversubscribe = options.oversubscribe};
+  for (const std::string& text : options.environment) spec.environment.push_back(parse_variable(text));
+  if (options.timeout.value > 0) spec.time_limit = options.timeout;
+  JobOutput output(session, options.no_prefix ? OutputStyle::kPlain : OutputStyle::kPrefixed);
+  output.show(spec);
+  Job job(std::move(spec));
+  return JobOutput::report(job.wait());
+}
+
+CommandRow run_command() {
+  return {.name = "run",
+          .summary = "run a program as ranks on the nodes of the cluster",
+          .description =
+              "Starts the program on every node of the cluster file (one rank for each node unless said otherwise), or "
+              "without a cluster file on this machine. The ranks find their place in the environment, as torchrun and "
+              "mpirun give it. Their output comes by line, with node and rank in front. The first rank that fails ends "
+              "the job, and its exit status is ours; with --policy restart it is started again. When this command "
+              "ends, by itself or by Ctrl-C or a signal, nothing of the job is left on any node. The program 'yoke' "
+              "is this very program, carried to nodes that lack it.",
+          .examples = {{"yoke job run -- hostname", "one rank on every node"},
+                       {"yoke job run --ranks 4 -- python3 train.py", "four ranks, as evenly as the nodes allow"},
+                       {"yoke job run --policy restart -- ./worker", "a worker that dies is started again"}},
+          .prepare = [](OptionTable& table) -> Action {
+            auto options = std::make_shared<RunOptions>();
+            table.value("--ranks", "N", "how many ranks in all", options->ranks);
+            table.value("--ranks-per-node", "N", "how many on each node (1 unless given)", options->ranks_per_node);
+            table.choice("--policy", "POLICY", "what the first failure does (stop unless given)", {"stop", "restart"},
+                         options->policy);
+            table.values("--env", "NAME=VALUE", "add to the environment of the ranks; may be repeated",
+                         options->environment);
+            table.value("--folder", "FOLDER", "the folder to run in, on every node", options->folder);
+            table.value("--name", "NAME", "how the job is called in 'yoke job list'", options->name);
+            table.flag("--no-prefix", "show the lines of the ranks as they are", options->no_prefix);
+            table.flag("--oversubscribe", "allow more than four ranks for each core", options->oversubscribe);
+            table.value("--timeout", "TIME", "end the job after this long", options->timeout);
+            table.rest("PROGRAM", "what to run, with its arguments", options->argv);
+            return [options](Session& session) { return run_job(session, *options); };
+          },
+          .place = CommandPlace::kHead};
+}
+
+}  // namespace
+
+CommandRow job_command() {
+  return {.name = "job",
+          .summary = "programs as ranks on the nodes of a cluster",
+          .description =
+              "A job is a program that runs as ranks on the nodes of a cluster: started together, watched, "
+              "and ended together.",
+          .examples = {{"yoke job run -- hostname", "one rank on every node"},
+                       {"yoke job list", "which jobs run from here"},
+                       {"yoke job stop --all", "end them"}},
+          .prepare = {},
+          .subcommands = {run_command(), job_list_command(), job_stop_command()}};
+}
+
+}  // namespace yoke

@@ -1,0 +1,211 @@
+#include "yoke/job/diagnosis.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "yoke/job/node_answer.h"
+
+namespace yoke {
+namespace {
+
+// How long evidence waits for a better one: a message over ssh on a loaded machine.
+constexpr Seconds kSettleTime{0.35};
+// A node that has missed two heartbeats may be about to be found dead.
+constexpr Seconds kSilentTime{0.6};
+// But nobody waits longer than this: a channel is found lost after 2 s of silence, and a question of 1 s.
+constexpr Seconds kPatience{4};
+
+// Signals that the kernel or a person sends to end a process, rather than those by which it ends itself because another
+// is gone (abort(), a closed pipe) or was asked to.
+bool is_certain(int signal_number) {
+  return signal_number != SIGABRT && signal_number != SIGPIPE && signal_number != SIGTERM && signal_number != SIGHUP;
+}
+
+std::string signal_text(int signal_number) {
+  const char* name = sigabbrev_np(signal_number);
+  return fmt::format("signal {}{}", signal_number, name ? fmt::format(" (SIG{})", name) : "");
+}
+
+bool after(Instant now, Instant since, Seconds time) { return to_seconds(now - since) >= time; }
+
+}  // namespace
+
+std::string_view to_string(CauseKind kind) {
+  for (const auto& [name, value] : enum_names(kind)) {
+    if (value == kind) return name;
+  }
+  return "?";
+}
+
+Diagnosis::Diagnosis(std::vector<DiagnosedNode> nodes, std::vector<int> node_of_rank)
+    : nodes_(std::move(nodes)), node_of_rank_(std::move(node_of_rank)), heard_(nodes_.size()) {}
+
+const std::string& Diagnosis::name_of_rank(int rank) const {
+  return nodes_[static_cast<std::size_t>(node_of_rank_[static_cast<std::size_t>(rank)])].name;
+}
+
+void Diagnosis::add(Weight weight, Instant now, JobCause cause) {
+  evidence_.push_back({weight, now, std::move(cause)});
+}
+
+void Diagnosis::node_heard(int node, Instant now) { heard_[static_cast<std::size_t>(node)] = now; }
+
+void Diagnosis::node_lost(int node, CauseKind kind, const Error& error, Instant now) {
+  heard_[static_cast<std::size_t>(node)].reset();  // it is not waited for
+  add(Weight::kCertain, now,
+      {.kind = kind,
+       .node = nodes_[static_cast<std::size_t>(node)].name,
+       .exit_status = error.exit_status(),
+       .error = error});
+}
+
+void Diagnosis::rank_ended(const RankEnded& ended, Instant now) {
+  if (!is_rank(ended.rank) || ended.ended_by_us || ended.exit_status == 0) return;
+  const std::string& node = name_of_rank(ended.rank);
+  JobCause cause{.kind = CauseKind::kRankExited,
+                 .node = node,
+                 .rank = ended.rank,
+                 .exit_status = ended.exit_status,
+                 .error = Error(ErrorCode::kUnavailable, fmt::format("rank {} on {} exited with status {}", ended.rank,
+                                                                     node, ended.exit_status))};
+  if (ended.out_of_memory) {
+    cause.kind = CauseKind::kOutOfMemory;
+    cause.error = Error(ErrorCode::kExhausted,
+                        fmt::format("rank {} on {} was killed by the kernel: out of memory", ended.rank, node),
+                        "give it less to do, or the node more memory");
+  } else if (ended.signal) {
+    cause.kind = CauseKind::kRankKilled;
+    cause.error = Error(ErrorCode::kUnavailable,
+                        fmt::format("rank {} on {} was killed by {}", ended.rank, node, signal_text(*ended.signal)));
+  }
+  Weight weight = lost_a_peer_.contains(ended.rank) ? Weight::kExitAfterLoss : Weight::kExit;
+  if (ended.out_of_memory || (ended.signal && is_certain(*ended.signal))) weight = Weight::kCertain;
+  add(weight, now, std::move(cause));
+}
+
+void Diagnosis::rank_stopped(int rank, Instant now) {
+  if (!is_rank(rank)) return;
+  const std::string& node = name_of_rank(rank);
+  const Error error(ErrorCode::kUnavailable,
+                    fmt::format("rank {} on {} stands still: it was stopped (SIGSTOP)", rank, node),
+                    "who stopped it? A debugger, or a shell's job control");
+  add(Weight::kCertain, now,
+      {.kind = CauseKind::kRankStopped,
+       .node = node,
+       .rank = rank,
+       .exit_status = error.exit_status(),
+       .error = error});
+}
+
+void Diagnosis::path_changed(const PathReport& report, Instant now) {
+  if (!is_rank(report.rank) || !is_rank(report.peer)) return;
+  int a = node_of_rank_[static_cast<std::size_t>(report.rank)];
+  int b = node_of_rank_[static_cast<std::size_t>(report.peer)];
+  if (a > b) std::swap(a, b);
+  const HalfKey key{a, b, report.half};
+  if (report.state == PathState::kBack) {
+    lost_halves_.erase(key);
+    if (told_halves_.erase(key) > 0) {
+      notices_.push_back(fmt::format("half {} between {} and {} is back", report.half,
+                                     nodes_[static_cast<std::size_t>(a)].name,
+                                     nodes_[static_cast<std::size_t>(b)].name));
+    }
+    return;
+  }
+  if (report.half.empty()) return add_cut(a, b, report, now);
+  lost_halves_.emplace(key, now);
+  const auto lost = std::count_if(lost_halves_.begin(), lost_halves_.end(), [&](const auto& row) {
+    return std::get<0>(row.first) == a && std::get<1>(row.first) == b;
+  });
+  if (lost >= std::max(1, nodes_[static_cast<std::size_t>(a)].halves)) add_cut(a, b, report, now);
+}
+
+void Diagnosis::add_cut(int a, int b, const PathReport& report, Instant now) {
+  lost_a_peer_.insert(report.rank);
+  const DiagnosedNode& first = nodes_[static_cast<std::size_t>(a)];
+  const DiagnosedNode& second = nodes_[static_cast<std::size_t>(b)];
+  JobCause cause{.kind = CauseKind::kHalvesCut,
+                 .node = name_of_rank(report.peer),
+                 .rank = report.peer,
+                 .error = Error(ErrorCode::kUnavailable, "")};
+  const std::string why = report.why.empty() ? "" : fmt::format(" ({})", report.why);
+  Weight weight = Weight::kCut;
+  if (a == b) {
+    weight = Weight::kLeft;
+    cause.kind = CauseKind::kGroupLost;
+    cause.error = Error(ErrorCode::kUnavailable, fmt::format("rank {} lost rank {} on the same node {}{}", report.rank,
+                                                             report.peer, first.name, why));
+  } else {
+    cause.half = first.halves > 1 ? "all" : "";
+    const std::string_view what = first.halves == 2 ? "both halves" : first.halves > 2 ? "all halves" : "the network";
+    cause.error =
+        Error(ErrorCode::kUnavailable,
+              fmt::format("{} between {} and {} {} cut, while both nodes live: rank {} lost rank {}{}", what,
+                          first.name, second.name, first.halves >= 2 ? "are" : "is", report.rank, report.peer, why),
+              "are the cables plugged in, and does no firewall drop the packets?");
+  }
+  cause.exit_status = cause.error.exit_status();
+  add(weight, now, std::move(cause));
+}
+
+void Diagnosis::group_left(const Join& join, Instant now) {
+  if (!is_rank(join.rank)) return;
+  lost_a_peer_.insert(join.rank);
+  const Error error(ErrorCode::kUnavailable,
+                    fmt::format("rank {} on {} left its group: {}", join.rank, name_of_rank(join.rank), join.why));
+  add(Weight::kLeft, now,
+      {.kind = CauseKind::kGroupLost,
+       .node = name_of_rank(join.rank),
+       .rank = join.rank,
+       .exit_status = error.exit_status(),
+       .error = error});
+}
+
+bool Diagnosis::someone_is_silent(Instant now) const {
+  return std::any_of(heard_.begin(), heard_.end(),
+                     [&](const auto& heard) { return heard && after(now, *heard, kSilentTime); });
+}
+
+std::optional<JobCause> Diagnosis::verdict(Instant now) const {
+  if (evidence_.empty()) return std::nullopt;
+  const auto best = std::min_element(evidence_.begin(), evidence_.end(),
+                                     [](const Evidence& x, const Evidence& y) { return x.weight < y.weight; });
+  if (best->weight == Weight::kCertain) return best->cause;
+  const Instant first = evidence_.front().at;
+  const bool settled = after(now, first, kSettleTime) && !someone_is_silent(now);
+  if (!settled && !after(now, first, kPatience)) return std::nullopt;
+  return best->cause;
+}
+
+std::string Diagnosis::halves_left(int a, int b) const {
+  std::vector<std::string> left;
+  for (int i = 0; i < nodes_[static_cast<std::size_t>(a)].halves; ++i) {
+    const std::string name = half_name(static_cast<std::size_t>(i));
+    if (!lost_halves_.contains({a, b, name})) left.push_back(name);
+  }
+  return fmt::format("{} {}", left.size() == 1 ? "half" : "halves", fmt::join(left, ", "));
+}
+
+std::vector<std::string> Diagnosis::take_notices(Instant now) {
+  for (const auto& [key, since] : lost_halves_) {
+    // With a graver cause at hand the half is but a consequence.
+    if (!evidence_.empty() || !after(now, since, kSettleTime) || !told_halves_.insert(key).second) continue;
+    const auto& [a, b, half] = key;
+    notices_.push_back(fmt::format("half {} between {} and {} is cut: going on with {}", half,
+                                   nodes_[static_cast<std::size_t>(a)].name, nodes_[static_cast<std::size_t>(b)].name,
+                                   halves_left(a, b)));
+  }
+  return std::exchange(notices_, {});
+}
+
+void Diagnosis::begin_anew() {
+  evidence_.clear();
+  lost_a_peer_.clear();
+  lost_halves_.clear();  // the new group finds out anew; what was told stays told
+}
+
+}  // namespace yoke

@@ -1,0 +1,43 @@
+#include "yoke/job/held_interrupts.h"
+
+#include <pthread.h>
+
+#include <ctime>
+
+namespace yoke {
+namespace {
+
+sigset_t interrupts() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  return set;
+}
+
+}  // namespace
+
+HeldInterrupts::HeldInterrupts() {
+  const sigset_t held = interrupts();
+  pthread_sigmask(SIG_BLOCK, &held, &before_);
+}
+
+HeldInterrupts::~HeldInterrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+std::optional<int> HeldInterrupts::take() const {
+  const sigset_t held = interrupts();
+  const timespec now{};
+  const int number = sigtimedwait(&held, nullptr, &now);
+  if (number <= 0) return std::nullopt;
+  return number;
+}
+
+void HeldInterrupts::raise_again(int signal_number) {
+  sigset_t one, before;
+  sigemptyset(&one);
+  sigaddset(&one, signal_number);
+  pthread_sigmask(SIG_UNBLOCK, &one, &before);
+  raise(signal_number);  // delivered to this thread before raise() returns
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace yoke

@@ -1,0 +1,141 @@
+// A job: ranks on nodes, from their start to their end. docs/jobs.md tells what runs where and what is told apart.
+//
+//   Job job({.nodes = {{.node = cluster.nodes[0], .ranks = 1}, {.node = cluster.nodes[1], .ranks = 1}},
+//            .argv = {"hostname"}, .on_output = [](const RankOutput& line) { … }});
+//   const JobOutcome outcome = job.wait();
+//
+// The constructor checks the spec and begins to start; everything else is told by wait(), which calls the hooks in the
+// caller's thread. Behind it are one thread for the job and one for each node (node_channel.h). stop() may be called
+// from any thread. Ctrl-C, SIGTERM and SIGHUP end all ranks on all nodes, then wait() throws Error(kInterrupted); for
+// that the signals are held back in the thread that makes the Job until it goes, so make and destroy it in one thread.
+// When a Job is gone, nothing of it is left on any node that still answers.
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "yoke/base/error.h"
+#include "yoke/base/process.h"
+#include "yoke/base/units.h"
+#include "yoke/job/job_messages.h"
+#include "yoke/spec/cluster.h"
+
+namespace yoke {
+
+struct JobNode {
+  ClusterNode node;
+  int ranks = 1;
+  friend bool operator==(const JobNode&, const JobNode&) = default;
+};
+
+// This machine, as the only node of a job without a cluster.
+ClusterNode this_machine();
+
+enum class JobPolicy {
+  kStop,     // the first failure ends the job
+  kRestart,  // what is missing is started again, and the others are told to rejoin
+};
+
+// The ways in which a job fails, told apart by evidence.
+enum class CauseKind {
+  kNotStarted,       // hosts that do not answer, no such program, …
+  kRankExited,       // with another status than 0
+  kRankKilled,       // by a signal
+  kOutOfMemory,      // killed by the kernel, whose count of such kills grew
+  kRankStopped,      // stands still: SIGSTOP
+  kHalvesCut,        // all halves between two nodes that both live
+  kGroupLost,        // a rank left its group, and nothing explains why
+  kNodeDead,         // its channel is lost and it does not answer by any way
+  kChannelGone,      // its channel is lost, but the node answers
+  kSupervisorEnded,  // our own program over there was killed, or failed
+  kStopped,          // stop() was called, or a signal came
+  kTimeLimit,        // its time was up
+};
+constexpr auto enum_names(CauseKind) {
+  using K = CauseKind;
+  return std::array{std::pair{"not-started", K::kNotStarted},   std::pair{"rank-exited", K::kRankExited},
+                    std::pair{"rank-killed", K::kRankKilled},   std::pair{"out-of-memory", K::kOutOfMemory},
+                    std::pair{"rank-stopped", K::kRankStopped}, std::pair{"halves-cut", K::kHalvesCut},
+                    std::pair{"group-lost", K::kGroupLost},     std::pair{"node-dead", K::kNodeDead},
+                    std::pair{"channel-gone", K::kChannelGone}, std::pair{"supervisor-ended", K::kSupervisorEnded},
+                    std::pair{"stopped", K::kStopped},          std::pair{"time-limit", K::kTimeLimit}};
+}
+std::string_view to_string(CauseKind kind);
+
+struct JobCause {
+  CauseKind kind = CauseKind::kRankExited;
+  std::string node = {};         // where it happened; of kHalvesCut one end
+  std::optional<int> rank = {};  // who it happened to
+  std::string half = {};
+  int exit_status = 1;  // what the command exits with
+  Error error;          // the sentence for people, and what to do
+};
+
+struct RankOutput {
+  std::string node;
+  int rank = 0;
+  OutputStream stream = OutputStream::kOut;
+  std::string_view text;   // a line without its newline, or bytes as they come
+  bool line_ended = true;  // false: the last line had no newline, or is longer than 1 MiB and goes on
+};
+
+// What happens while the job goes on: "half B between spark-1 and spark-2 is cut: going on with half A".
+struct JobEvent {
+  enum class Kind { kNotice, kRanksStarted, kReady, kRestart } kind = Kind::kNotice;
+  std::string text;
+  std::optional<int> rank = {};
+};
+
+enum class OutputForm {
+  kLines,         // of every rank
+  kFirstRankRaw,  // rank 0's standard output as the bytes that it is, all else in lines
+};
+
+struct JobSpec {
+  std::string name = {};            // made of the program's where empty
+  std::vector<JobNode> nodes = {};  // the first is the head's
+  std::vector<std::string> argv = {};
+  bool own_program = false;  // argv[0] is only a name: this very program is run, carried to nodes that lack it
+  std::vector<Variable> environment = {};  // added to what docs/jobs.md lists
+  std::optional<std::string> folder = {};  // of each node; the working folder of the head where a node has it
+  JobPolicy policy = JobPolicy::kStop;
+  int restarts_most = 3;  // within restart_window; one more ends the job
+  Seconds restart_window{60};
+  std::optional<Seconds> time_limit = {};  // for the whole of it
+  Seconds grace{1};                        // between SIGTERM and SIGKILL
+  bool oversubscribe = false;              // more than four ranks for each core are let pass
+  OutputForm output_form = OutputForm::kLines;
+  std::function<void(const RankOutput&)> on_output = {};
+  std::function<void(const JobEvent&)> on_event = {};
+  std::function<void()> on_idle = {};  // all that has come was given: the moment to flush what was collected
+  std::filesystem::path program = "/proc/self/exe";  // whose part the supervisors are
+};
+
+struct JobOutcome {
+  int exit_status = 0;                 // 0 where all ranks exited with 0
+  std::optional<JobCause> cause = {};  // the first; nothing where all ended well
+  int restarts = 0;
+};
+
+class JobLoop;
+
+class Job {
+ public:
+  explicit Job(JobSpec spec);  // throws Error(kUsage, kInvalid) for what makes no sense
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job();  // ends it
+
+  const std::string& name() const;
+  // Until all is over and all output was given to the hooks. What a hook throws ends the job and is thrown here.
+  JobOutcome wait();
+  void stop();  // ends all ranks; wait() then tells kStopped
+
+ private:
+  std::unique_ptr<JobLoop> loop_;
+};
+
+}  // namespace yoke

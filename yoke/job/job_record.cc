@@ -1,0 +1,102 @@
+#include "yoke/job/job_record.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "yoke/base/clock.h"
+#include "yoke/base/error.h"
+#include "yoke/base/fields.h"
+#include "yoke/base/files.h"
+#include "yoke/base/interrupt.h"
+#include "yoke/base/json.h"
+#include "yoke/base/result.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+using namespace literals;
+
+template <class Visitor>
+void visit_fields(Visitor& visit, ProcessId& process) {
+  visit.required("pid", process.pid);
+  visit.required("started", process.started);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, JobRecord& record) {
+  visit.required("name", record.name);
+  visit.required("head", record.head);
+  visit.required("since", record.since);
+  visit.required("nodes", record.nodes);
+  visit.required("ranks", record.ranks);
+  visit.required("command", record.command);
+}
+
+namespace {
+
+fs::path jobs_folder() {
+  fs::path folder = user_runtime_dir() / "jobs";
+  fs::create_directories(folder);
+  return folder;
+}
+
+bool is_alive(const ProcessId& process) { return living_process(process.pid) == process; }
+
+Result<JobRecord> read_record(const fs::path& file) {
+  return try_to([&] { return from_document<JobRecord>(parse_json(read_file(file), file.native())); });
+}
+
+}  // namespace
+
+Document to_json(const JobRecord& record) { return to_document(record); }
+
+JobRecordFile::JobRecordFile(const JobRecord& record) : path_(jobs_folder() / (record.name + ".json")) {
+  if (const auto other = read_record(path_); other && is_alive(other->head)) {
+    throw Error(ErrorCode::kConflict, fmt::format("a job '{}' is running already", record.name),
+                "give this one another --name, or end that one: yoke job stop " + record.name);
+  }
+  write_file_atomically(path_, print_json(to_json(record)), {.mode = 0600});
+}
+
+JobRecordFile::~JobRecordFile() {
+  std::error_code ignored;
+  fs::remove(path_, ignored);
+}
+
+std::vector<JobRecord> running_jobs() {
+  std::vector<JobRecord> jobs;
+  for (const auto& entry : fs::directory_iterator(jobs_folder())) {
+    if (entry.path().extension() != ".json") continue;
+    const auto record = read_record(entry.path());
+    if (record && is_alive(record->head)) {
+      jobs.push_back(*record);
+    } else {
+      std::error_code ignored;  // another lister may have been quicker
+      fs::remove(entry.path(), ignored);
+    }
+  }
+  std::sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return jobs;
+}
+
+void stop_running_job(const JobRecord& record, Seconds limit) {
+  if (!is_alive(record.head)) return;
+  if (kill(record.head.pid, SIGTERM) != 0) {
+    throw system_error(errno, fmt::format("cannot end the job '{}' (process {})", record.name, record.head.pid));
+  }
+  const Deadline gentle = Deadline::after(limit);
+  const Deadline last = Deadline::after(limit + 5_s);
+  while (is_alive(record.head)) {
+    throw_if_interrupted();
+    if (gentle.expired()) kill(record.head.pid, SIGKILL);
+    if (last.expired()) {
+      throw Error(ErrorCode::kTimeout,
+                  fmt::format("the job '{}' (process {}) does not end", record.name, record.head.pid));
+    }
+    real_clock().sleep(20_ms);
+  }
+}
+
+}  // namespace yoke

@@ -1,0 +1,184 @@
+// Jobs of ranks on this machine; tests/job_test.cc has those over ssh.
+#include "yoke/job/job.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "yoke/base/files.h"
+#include "yoke/base/hash.h"
+#include "yoke/base/rng.h"
+#include "yoke/job/job_record.h"
+#include "yoke/job/message.h"
+#include "yoke/job/process_watch.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+struct Seen {
+  std::vector<std::string> lines, events;
+  JobOutcome outcome;
+};
+
+JobSpec spec_of(std::vector<std::string> argv, int ranks) {
+  return {.nodes = {{.node = this_machine(), .ranks = ranks}}, .argv = std::move(argv), .program = YOKE_PROGRAM};
+}
+
+Seen run_job(JobSpec spec) {
+  Seen seen;
+  spec.time_limit = 60_s;
+  spec.on_output = [&](const RankOutput& output) {
+    seen.lines.push_back(fmt::format("{}{}{}{}", output.rank, output.stream == OutputStream::kOut ? ">" : "!",
+                                     output.text, output.line_ended ? "" : "..."));
+  };
+  spec.on_event = [&](const JobEvent& event) { seen.events.push_back(event.text); };
+  seen.outcome = Job(std::move(spec)).wait();
+  std::sort(seen.lines.begin(), seen.lines.end());
+  return seen;
+}
+
+TEST(Job, GivesEveryLineWithItsRankAndStream) {
+  const Seen seen = run_job(spec_of({"sh", "-c", "echo a $RANK/$WORLD_SIZE; echo b >&2; printf 'c\\377'"}, 2));
+  EXPECT_EQ(seen.lines, (std::vector<std::string>{"0!b", "0>a 0/2", "0>c\xff...", "1!b", "1>a 1/2", "1>c\xff..."}));
+  EXPECT_EQ(seen.outcome.exit_status, 0);
+  EXPECT_FALSE(seen.outcome.cause);
+}
+
+TEST(Job, EndsWithTheStatusOfTheFirstRankThatFails) {
+  const Seen seen = run_job(spec_of({"sh", "-c", "[ $RANK = 1 ] && exit 42; sleep 300"}, 3));
+  EXPECT_EQ(seen.outcome.exit_status, 42);
+  ASSERT_TRUE(seen.outcome.cause);
+  EXPECT_EQ(seen.outcome.cause->kind, CauseKind::kRankExited);
+  EXPECT_EQ(seen.outcome.cause->rank, 1);
+}
+
+TEST(Job, StartsAMissingRankAgainAsOftenAsAllowed) {
+  ScratchDir scratch;
+  JobSpec spec = spec_of({"sh", "-c", "echo x >> count; [ $(wc -l < count) -ge 3 ] && exit 0; kill -9 $$"}, 1);
+  spec.folder = scratch.path();
+  spec.policy = JobPolicy::kRestart;
+  const Seen seen = run_job(spec);
+  EXPECT_EQ(seen.outcome.exit_status, 0) << seen.outcome.cause->error.message();
+  EXPECT_EQ(seen.outcome.restarts, 2);
+  spec.argv = {"sh", "-c", "kill -9 $$"};
+  const Seen hopeless = run_job(spec);
+  EXPECT_EQ(hopeless.outcome.exit_status, 137);
+  EXPECT_EQ(hopeless.outcome.restarts, 3);
+  EXPECT_NE(hopeless.outcome.cause->error.message().find("3 restarts within 60 s are the most"), std::string::npos);
+}
+
+TEST(Job, StopEndsItFromAnotherThread) {
+  JobSpec spec = spec_of({"sleep", "300"}, 2);
+  Job* job = nullptr;
+  spec.on_event = [&](const JobEvent& event) {
+    if (event.kind == JobEvent::Kind::kRanksStarted) job->stop();
+  };
+  Job made(std::move(spec));
+  job = &made;
+  EXPECT_EQ(made.wait().cause->kind, CauseKind::kStopped);
+}
+
+TEST(Job, WhatAHookThrowsEndsIt) {
+  JobSpec spec = spec_of({"sh", "-c", "echo x; sleep 300"}, 1);
+  spec.on_output = [](const RankOutput&) { throw std::runtime_error("enough"); };
+  EXPECT_THROW(Job(std::move(spec)).wait(), std::runtime_error);
+}
+
+TEST(Job, GivesTheFirstRanksOutputByteForByte) {
+  JobSpec spec =
+      spec_of({"sh", "-c", "[ $RANK = 1 ] && { echo line; exit; }; head -c 3000001 /dev/urandom | tee copy"}, 2);
+  ScratchDir scratch;
+  spec.folder = scratch.path();
+  spec.output_form = OutputForm::kFirstRankRaw;
+  std::string raw;
+  spec.on_output = [&](const RankOutput& output) { raw += output.rank == 0 ? output.text : ""; };
+  EXPECT_EQ(Job(std::move(spec)).wait().exit_status, 0);
+  EXPECT_TRUE(raw == read_file(scratch.path() / "copy"));
+}
+
+TEST(Job, RefusesWhatMakesNoSense) {
+  EXPECT_THROW(Job{spec_of({}, 1)}, Error);
+  EXPECT_THROW(Job{spec_of({"true"}, 0)}, Error);
+  JobSpec named = spec_of({"true"}, 1);
+  named.name = "../etc";
+  EXPECT_THROW(Job{named}, Error);
+}
+
+// A program in the supervisor's place, which says these bytes.
+JobOutcome outcome_with_supervisor_saying(const std::string& bytes) {
+  ScratchDir scratch;
+  write_file_atomically(scratch.path() / "said", bytes);
+  write_file_atomically(scratch.path() / "program",
+                        fmt::format("#!/bin/sh\ncat {}/said\ncat > /dev/null\n", scratch.path().native()),
+                        {.mode = 0755});
+  JobSpec spec = spec_of({"true"}, 1);
+  spec.program = scratch.path() / "program";
+  spec.time_limit = 60_s;
+  return Job(std::move(spec)).wait();
+}
+
+TEST(Job, NamesANodeWithAnotherVersion) {
+  const JobOutcome outcome = outcome_with_supervisor_saying(
+      encode(to_message(MessageType::kHello, Hello{.version = "0.0.9", .commit = "abc"})));
+  ASSERT_TRUE(outcome.cause);
+  EXPECT_EQ(outcome.cause->error.code(), ErrorCode::kConflict);
+  EXPECT_NE(outcome.cause->error.message().find(this_machine().name + " runs yoke 0.0.9 (abc), this is "),
+            std::string::npos)
+      << outcome.cause->error.message();
+}
+
+TEST(Job, NamesANodeWhoseChannelCarriesNonsense) {
+  Random random(3);
+  std::string bytes(10'000, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random.below(256));
+  const JobOutcome outcome = outcome_with_supervisor_saying(bytes);
+  ASSERT_TRUE(outcome.cause);
+  EXPECT_NE(outcome.cause->error.message().find("the channel to " + this_machine().name + " carries nonsense"),
+            std::string::npos)
+      << outcome.cause->error.message();
+}
+
+TEST(Job, ASupervisorThatIsEndedIsAFailureAndStartedAgainIfWanted) {
+  JobSpec spec = spec_of({"sh", "-c", "kill -TERM $PPID; sleep 300"}, 2);
+  const Seen seen = run_job(spec);
+  EXPECT_EQ(seen.outcome.exit_status, 7);
+  EXPECT_EQ(seen.outcome.cause.value().kind, CauseKind::kSupervisorEnded);
+  ScratchDir scratch;
+  spec.folder = scratch.path();
+  spec.policy = JobPolicy::kRestart;
+  spec.argv = {"sh", "-c", "[ $RANK = 0 ] && mkdir done && kill -9 $PPID; [ -d done ]"};
+  const Seen again = run_job(spec);
+  EXPECT_EQ(again.outcome.exit_status, 0);
+  EXPECT_GE(again.outcome.restarts, 1);
+}
+
+TEST(Job, IsListedWhileItRunsUnderANameOfItsOwn) {
+  JobSpec spec = spec_of({"sleep", "300"}, 1);
+  spec.name = "test-" + random_token_hex(4);
+  const auto is_listed = [&] {
+    for (const JobRecord& job : running_jobs()) {
+      if (job.name == spec.name) return true;
+    }
+    return false;
+  };
+  {
+    Job job(spec);
+    EXPECT_TRUE(is_listed());
+    EXPECT_THROW(Job{spec}, Error);
+  }
+  EXPECT_FALSE(is_listed());
+}
+
+TEST(Job, TheRecordOfAHeadThatWasKilledIsRemoved) {
+  JobRecord record{.name = "test-" + random_token_hex(4), .head = {getpid(), 1}, .since = "", .nodes = {"here"}};
+  const std::filesystem::path file = user_runtime_dir() / "jobs" / (record.name + ".json");
+  const JobRecordFile held(record);  // a process with our number that started at another time is not the head
+  ASSERT_TRUE(std::filesystem::exists(file));
+  for (const JobRecord& job : running_jobs()) EXPECT_NE(job.name, record.name);
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+}  // namespace
+}  // namespace yoke

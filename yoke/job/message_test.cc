@@ -1,0 +1,90 @@
+#include "yoke/job/message.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/rng.h"
+#include "yoke/job/job_messages.h"
+
+namespace yoke {
+namespace {
+
+TEST(Message, ComesBackWhateverThePiecesItComesIn) {
+  const std::vector<Message> sent = {{MessageType::kHeartbeat},
+                                     {MessageType::kAbort, "x"},
+                                     output_message(3, 2, std::string("\0\xff\n", 3)),
+                                     {MessageType::kMembership, std::string(70'001, 'm')}};
+  std::string stream;
+  for (const Message& message : sent) stream += encode(message);
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{4096}, stream.size()}) {
+    MessageReader reader;
+    std::vector<Message> received;
+    for (std::size_t at = 0; at < stream.size(); at += piece) {
+      reader.feed(std::string_view(stream).substr(at, piece));
+      while (auto message = reader.next()) received.push_back(*std::move(message));
+    }
+    EXPECT_EQ(received, sent) << "pieces of " << piece;
+    EXPECT_FALSE(reader.in_message());
+  }
+}
+
+TEST(Message, OfAnImpossibleSizeOrTypeIsRefusedBeforeItsPayloadComes) {
+  MessageReader large;
+  large.feed(std::string("YKJ\x01\xff\xff\xff\xff\x02", 9));
+  EXPECT_THROW(large.next(), Error);
+  MessageReader unknown;
+  unknown.feed(std::string("YKJ\x01\0\0\0\0\x63", 9));
+  EXPECT_THROW(unknown.next(), Error);
+  EXPECT_THROW(unknown.next(), Error) << "a stream that lost its step does not find it back";
+}
+
+TEST(Message, RandomBytesAreRefused) {
+  Random random(4);
+  for (int round = 0; round < 20; ++round) {
+    MessageReader reader;
+    std::string bytes;
+    for (int i = 0; i < 10'000; ++i) bytes += static_cast<char>(random.below(256));
+    bytes[0] = 'X';
+    reader.feed(bytes);
+    try {
+      reader.next();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalid);
+    }
+  }
+}
+
+TEST(Message, PayloadsReadBackTheSame) {
+  const StartRanks start{.node = "spark-2",
+                         .argv = {"sh", "-c", "echo \"$RANK\""},
+                         .folder = "/tmp",
+                         .grace = {0.25},
+                         .ranks = {{.rank = 1, .environment = {{"RANK", "1"}, {"EMPTY", ""}}}}};
+  EXPECT_EQ(read_payload<StartRanks>(to_message(MessageType::kStart, start)), start);
+  const RankEnded ended{.rank = 2, .exit_status = 137, .signal = 9, .out_of_memory = true};
+  EXPECT_EQ(read_payload<RankEnded>(to_message(MessageType::kEnded, ended)), ended);
+  const Join join{.rank = 1, .endpoints = {{"A", "192.168.100.1", 4000}}, .why = "rank 0 was lost"};
+  EXPECT_EQ(read_payload<Join>(to_message(MessageType::kJoin, join)), join);
+  const PathReport report{.rank = 1, .epoch = 3, .peer = 0, .half = "B", .state = PathState::kBack, .why = ""};
+  EXPECT_EQ(read_payload<PathReport>(to_message(MessageType::kPath, report)), report);
+}
+
+TEST(Message, AnErrorKeepsItsCodeAndHint) {
+  const Error sent(ErrorCode::kExhausted, "rank 1 on spark-2 was killed: out of memory", "less");
+  const Error received = read_error(error_message(MessageType::kAbort, sent));
+  EXPECT_EQ(received.code(), sent.code());
+  EXPECT_EQ(received.message(), sent.message());
+  EXPECT_EQ(received.hint(), sent.hint());
+}
+
+TEST(Message, PayloadsThatAreNoneAreRefused) {
+  EXPECT_THROW(read_payload<Join>({MessageType::kJoin, "{}"}), Error);
+  EXPECT_THROW(read_payload<Hello>({MessageType::kHello, "hello"}), Error);
+  EXPECT_THROW(read_output({MessageType::kOutput, "abc"}), Error);
+  EXPECT_THROW(read_output(output_message(0, 3, "x")), Error);
+  EXPECT_THROW(read_membership({MessageType::kMembership, R"({"epoch": 0, "token": "", "members": []})"}), Error);
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,109 @@
+// The head's end of the channel to one node's supervisor: reaches the node (ssh, or directly where it is this machine),
+// carries the program there, starts `yoke node`, and moves messages, in a thread of its own. A RemoteProcess cannot be
+// polled together with others, and reaching a node may take long: hence a thread for each.
+//
+// What happens is put into the inbox that all channels of a job share; send() and finish() may be called from any
+// thread. A channel whose node is lost finds out by itself whether the node still answers.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "yoke/base/clock.h"
+#include "yoke/base/error.h"
+#include "yoke/job/message.h"
+#include "yoke/remote/remote_shell.h"
+#include "yoke/spec/cluster.h"
+
+namespace yoke {
+
+struct ChannelEvent {
+  enum class Kind {
+    kMessage,          // in `message`
+    kHeard,            // a heartbeat
+    kFailed,           // it never came to be, or what came was no message: `error`
+    kSupervisorEnded,  // before it was to: `error`
+    kNodeDead,         // `error`
+    kChannelGone,      // but the node answers: `error`
+    kFinished,         // nothing more comes, and nothing is left there that could be ended
+  };
+  int node = 0;
+  Kind kind = Kind::kMessage;
+  Message message = {};
+  std::optional<Error> error = {};
+};
+
+// From the channels to the one who reads.
+class Inbox {
+ public:
+  void push(ChannelEvent event);
+  std::optional<ChannelEvent> pop(Deadline deadline);  // nothing at the deadline
+  void wake();                                         // lets a pop return with nothing
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<ChannelEvent> events_;
+  bool woken_ = false;
+};
+
+struct ChannelOptions {
+  int index = 0;  // of the node in the job
+  ClusterNode node;
+  bool is_here = false;  // this machine: no ssh
+  std::filesystem::path program;
+  std::string mark;  // of the job, in the environment of all that belongs to it
+};
+
+class NodeChannel {
+ public:
+  NodeChannel(ChannelOptions options, Inbox& inbox);
+  NodeChannel(const NodeChannel&) = delete;
+  NodeChannel& operator=(const NodeChannel&) = delete;
+  ~NodeChannel();  // as finish(), and waits for it
+
+  void send(const Message& message);
+  // Closes the channel once what was sent is on its way; the supervisor then ends by itself, or is ended.
+  void finish();
+
+ private:
+  void live();
+  void open();
+  void move_messages();
+  void move_out();
+  bool take_in();
+  void explain_end();
+  void close();
+  void clean();
+  void put(ChannelEvent::Kind kind, Error error);
+
+  ChannelOptions options_;
+  Inbox& inbox_;
+  std::unique_ptr<RemoteShell> shell_;
+  std::unique_ptr<RemoteProcess> process_;
+  std::string program_there_;
+  MessageReader reader_;
+  std::string errors_;  // the last that the supervisor wrote to standard error
+  bool heard_ = false;  // anything at all
+  bool gone_ = false;   // it said that nothing is left
+  // For a supervisor to end its ranks once its channel is closed: their grace, and what the kernel needs.
+  Seconds end_limit_{8};
+  Instant last_heard_{};
+  Instant last_beat_{};
+
+  std::mutex mutex_;
+  std::string to_send_;
+  std::atomic<bool> finishing_{false};
+  std::thread thread_;  // last: it uses all of the above
+};
+
+// Whether a node is this very machine, by its addresses or its name. Loopback addresses are everybody's: they count for
+// the first node only.
+bool is_this_machine(const ClusterNode& node, int index);
+
+}  // namespace yoke

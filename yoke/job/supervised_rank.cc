@@ -1,0 +1,227 @@
+#include "yoke/job/supervised_rank.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+
+#include "yoke/base/error.h"
+#include "yoke/base/hash.h"
+#include "yoke/base/text.h"
+#include "yoke/job/rank_place.h"
+
+namespace yoke {
+using namespace literals;
+namespace {
+
+// Output still in the pipes when the tree is gone is read; whoever else holds them is not waited for longer.
+constexpr Seconds kOutputLimit{1};
+// A debugger that attaches, or a shell's job control, stops a process for a moment only.
+constexpr Seconds kStandstillTime{0.25};
+
+struct Pipe {
+  UniqueFd read, write;
+};
+
+Pipe make_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw system_error(errno, "cannot make a pipe");
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+void set_nonblocking(const UniqueFd& fd) { fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK); }
+
+std::vector<std::string> rank_environment(const RankStart& start, const std::string& token, int line_fd) {
+  Environment all = environment_now();
+  for (const Variable& variable : start.environment) all[variable.name] = variable.value;
+  all["YOKE_JOB_FD"] = std::to_string(line_fd);
+  std::string& tokens = all[std::string(kProcessTokenVariable)];
+  tokens += tokens.empty() ? token : ":" + token;
+  std::vector<std::string> entries;
+  for (const auto& [name, value] : all) entries.push_back(fmt::format("{}={}", name, value));
+  return entries;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+// What the child needs, made before fork.
+struct Plan {
+  const char* program;
+  char** argv;
+  char** environment;
+  const char* folder;  // or null
+  bool folder_required;
+  int input, out, err, line, failure;
+  pid_t parent;
+};
+
+enum class Step : int { kFolder, kProgram };
+struct Failure {
+  Step step;
+  int error_number;
+};
+
+[[noreturn]] void give_up(const Plan& plan, Step step) {
+  const Failure failure{step, errno};
+  while (write(plan.failure, &failure, sizeof failure) < 0 && errno == EINTR) {
+  }
+  _exit(127);
+}
+
+[[noreturn]] void become_rank(const Plan& plan) {
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != plan.parent) _exit(127);  // it was killed before we asked to die with it
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction standard {};
+    standard.sa_handler = SIG_DFL;
+    sigaction(number, &standard, nullptr);
+  }
+  if (plan.folder && chdir(plan.folder) != 0 && plan.folder_required) give_up(plan, Step::kFolder);
+  dup2(plan.input, STDIN_FILENO);
+  dup2(plan.out, STDOUT_FILENO);
+  dup2(plan.err, STDERR_FILENO);
+  fcntl(plan.line, F_SETFD, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  execvpe(plan.program, plan.argv, plan.environment);
+  give_up(plan, Step::kProgram);
+}
+
+Error start_error(const Failure& failure, const StartRanks& job) {
+  const std::string why = strerror(failure.error_number);
+  if (failure.step == Step::kFolder) {
+    return Error(
+        ErrorCode::kNotFound,
+        fmt::format("the folder {} cannot be used on {}: {}", printable(job.folder.value_or("")), job.node, why),
+        "make it there, or name another with --folder");
+  }
+  const std::string program = printable(job.argv.front());
+  if (failure.error_number == ENOENT || failure.error_number == ENOTDIR) {
+    return Error(ErrorCode::kNotFound, fmt::format("the program '{}' was not found on {}", program, job.node),
+                 "install it there, or give its whole path");
+  }
+  return Error(failure.error_number == EACCES ? ErrorCode::kPermission : ErrorCode::kUnsupported,
+               fmt::format("the program '{}' cannot be run on {}: {}", program, job.node, why),
+               "is it a program for that machine, and executable (chmod +x)?");
+}
+
+std::string own_program() {
+  std::string path(4096, '\0');
+  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
+  if (size < 0) throw system_error(errno, "cannot find our own program");
+  path.resize(static_cast<std::size_t>(size));
+  return path;
+}
+
+}  // namespace
+
+SupervisedRank::SupervisedRank(const StartRanks& job, const RankStart& start)
+    : start_(start), token_(random_token_hex(16)) {
+  Pipe out_pipe = make_pipe();
+  Pipe err_pipe = make_pipe();
+  Pipe failure = make_pipe();
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) throw system_error(errno, "cannot make a socket");
+  UniqueFd ours(pair[0]);
+  UniqueFd theirs(pair[1]);
+  const UniqueFd input = open_file("/dev/null", O_RDONLY);
+  std::vector<std::string> argv = job.argv;
+  const std::string program = job.own_program ? own_program() : argv.front();
+  std::vector<std::string> environment = rank_environment(start, token_, theirs.get());
+  std::vector<char*> argv_pointers = pointers(argv);
+  std::vector<char*> environment_pointers = pointers(environment);
+  const Plan plan{.program = program.c_str(),
+                  .argv = argv_pointers.data(),
+                  .environment = environment_pointers.data(),
+                  .folder = job.folder ? job.folder->c_str() : nullptr,
+                  .folder_required = job.folder_required,
+                  .input = input.get(),
+                  .out = out_pipe.write.get(),
+                  .err = err_pipe.write.get(),
+                  .line = theirs.get(),
+                  .failure = failure.write.get(),
+                  .parent = getpid()};
+  pid_ = fork();
+  if (pid_ == 0) become_rank(plan);
+  if (pid_ < 0) throw system_error(errno, fmt::format("cannot start a rank on {}", job.node));
+  failure.write.reset();
+  Failure failed{};
+  ssize_t count = 0;
+  while ((count = read(failure.read.get(), &failed, sizeof failed)) < 0 && errno == EINTR) {
+  }
+  if (count == sizeof failed) {
+    waitpid(pid_, nullptr, 0);
+    throw start_error(failed, job);
+  }
+  tree_.emplace(pid_, token_);
+  line.emplace(std::move(ours));
+  out = std::move(out_pipe.read);
+  err = std::move(err_pipe.read);
+  set_nonblocking(out);
+  set_nonblocking(err);
+}
+
+void SupervisedRank::note_exit(int wait_status) { wait_status_ = wait_status; }
+
+void SupervisedRank::end(Manner manner, Seconds grace) {
+  if (!wait_status_) ended_by_us_ = true;
+  const Deadline wanted = Deadline::after(manner == Manner::kAtOnce ? 0_s : grace);
+  const bool first = !kill_at_;
+  if (first || wanted.remaining() < kill_at_->remaining()) kill_at_ = wanted;
+  if (!first || manner == Manner::kAtOnce) return;
+  tree_->look();
+  send(SIGTERM);
+  send(SIGCONT);
+}
+
+void SupervisedRank::send(int signal_number) {
+  for (const ProcessId& process : tree_->living()) kill(process.pid, signal_number);
+}
+
+bool SupervisedRank::take_turn() {
+  if (output_end_) return true;
+  const Instant now = real_clock().now();
+  if (now < next_turn_) return false;
+  next_turn_ = now + to_chrono(10_ms);  // each look reads all of /proc
+  tree_->look();
+  if (tree_->living().empty() && wait_status_) {
+    output_end_ = Deadline::after(kOutputLimit);
+    return true;
+  }
+  if (kill_at_ && kill_at_->expired()) send(SIGKILL);
+  return false;
+}
+
+bool SupervisedRank::is_closed() const { return output_end_ && ((!out && !err) || output_end_->expired()); }
+
+void SupervisedRank::hold_output_end() {
+  if (output_end_) output_end_ = Deadline::after(kOutputLimit);
+}
+
+void SupervisedRank::note_standstill(bool stopped) {
+  if (!stopped) {
+    stopped_since_.reset();
+  } else if (!stopped_since_) {
+    stopped_since_ = real_clock().now();
+  }
+}
+
+bool SupervisedRank::stands_still() const {
+  return stopped_since_ && to_seconds(real_clock().now() - *stopped_since_) >= kStandstillTime;
+}
+
+}  // namespace yoke
