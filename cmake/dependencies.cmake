@@ -7,13 +7,18 @@ find_path(SODIUM_INCLUDE sodium.h REQUIRED)
 find_library(SODIUM_ARCHIVE libsodium.a REQUIRED)
 find_path(SQLITE_INCLUDE sqlite3.h REQUIRED)
 find_library(SQLITE_ARCHIVE libsqlite3.a REQUIRED)
+find_path(PCRE2_INCLUDE pcre2.h REQUIRED)
+find_library(PCRE2_ARCHIVE libpcre2-8.a REQUIRED)
+find_path(UTF8PROC_INCLUDE utf8proc.h REQUIRED)
+find_library(UTF8PROC_ARCHIVE libutf8proc.a REQUIRED)
 foreach(header fmt/format.h spdlog/spdlog.h nlohmann/json.hpp tl/expected.hpp CLI/CLI.hpp)
   string(MAKE_C_IDENTIFIER "HAVE_${header}" found)
   find_path(${found} ${header} REQUIRED)
 endforeach()
 
 add_library(yoke_dependencies INTERFACE)
-target_link_libraries(yoke_dependencies INTERFACE ${YAML_CPP_ARCHIVE} ${SODIUM_ARCHIVE} ${SQLITE_ARCHIVE} m dl
+target_link_libraries(yoke_dependencies INTERFACE ${YAML_CPP_ARCHIVE} ${SODIUM_ARCHIVE} ${SQLITE_ARCHIVE} ${PCRE2_ARCHIVE}
+                      ${UTF8PROC_ARCHIVE} m dl
                       Threads::Threads)
 # Debian ships no archives of fmt and spdlog: fmt is compiled once (cmake/fmt.cc says why), spdlog used header-only.
 add_library(yoke_fmt STATIC cmake/fmt.cc)

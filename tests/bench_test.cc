@@ -58,7 +58,7 @@ TEST_F(Bench, PrintsTheTableOfNcclTestsForEachCollective) {
     const Outcome outcome = bench({name, "-b", "1K", "-e", "4K", "-f", "2", "-n", "3", "--ranks", "3"});
     ASSERT_EQ(outcome.exit_status, 0) << name << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("# Collective test starting: " + program + "\n"));
-    EXPECT_THAT(outcome.out, HasSubstr("# Transport: local: 3 threads"));
+    EXPECT_THAT(outcome.out, HasSubstr("# Transport: direct: memory among ranks 0, 1, 2"));
     EXPECT_THAT(outcome.out, HasSubstr("# Out of bounds values : 0 OK\n"));
     EXPECT_TRUE(std::regex_search(outcome.out, std::regex("# Avg bus bandwidth    : [0-9.e-]+ \n"))) << outcome.out;
     const auto rows = table_rows(outcome.out);

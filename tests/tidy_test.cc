@@ -117,7 +117,8 @@ TEST(Tidy, AFolderIncludesOnlyWhatTheArchitectureAllows) {
 TEST(Tidy, HeavyLibrariesStayInTheirFolder) {
   const std::map<std::string, std::string> homes = {
       {"nlohmann/json.hpp", "yoke/base/"}, {"yaml-cpp/", "yoke/base/"},  {"spdlog/", "yoke/base/"},
-      {"sodium.h", "yoke/base/"},          {"sqlite3.h", "yoke/bench/"}, {"CLI/", "yoke/cli/"},
+      {"sodium.h", "yoke/base/"},          {"sqlite3.h", "yoke/bench/"}, {"pcre2.h", "yoke/text/"},
+      {"utf8proc.h", "yoke/text/"},        {"CLI/", "yoke/cli/"},
   };
   for (const std::string& file : source_files()) {
     const bool is_header = file.ends_with(".h");

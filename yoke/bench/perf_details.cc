@@ -45,9 +45,9 @@ std::string rank_lines(const CollectiveRun& run) {
 
 std::string beside_lines(const CollectiveRun& run) {
   std::string text = fmt::format(
-      "# Beside plain {} (us, medians of the slowest rank, in turns; below 1 yoke is faster)\n"
-      "#         size     yoke  {:>7}    ratio  #wrong\n",
-      *run.beside, *run.beside);
+      "# Beside {} (us a call in a row, medians of the slowest rank, in turns; below 1 yoke is faster)\n"
+      "#         size     yoke   theirs    ratio  #wrong\n",
+      *run.beside);
   for (const CollectiveRow& row : run.rows) {
     if (!row.beside) continue;
     const double ratio = row.beside->theirs > 0 ? row.beside->ours / row.beside->theirs : 0;

@@ -123,27 +123,33 @@ PlacementResult combine_timings(Communicator& comm, const RankTiming& own, const
 BesideResult time_beside(Communicator& comm, const Collective& operation,
                          const std::function<void(const Collective&)>& theirs, const CollectiveOptions& options) {
   const Stream stream = Stream::cpu();
-  std::vector<double> ours_times, theirs_times;
-  for (int i = -1; i < options.iterations; ++i) {  // the first round warms both up
-    barrier_until(comm, options.timeout);
-    const Instant ours = real_clock().now();
-    comm.enqueue(operation, stream);
+  const auto ours = [&](const Collective& one) {
+    comm.enqueue(one, stream);
     comm.wait(comm.record(stream), Deadline::after(options.timeout));
-    const double ours_time = since(ours);
+  };
+  const auto timed = [&](const std::function<void(const Collective&)>& run, int times) {
     barrier_until(comm, options.timeout);
     const Instant start = real_clock().now();
-    theirs(operation);
-    const double theirs_time = since(start);
-    if (i < 0) continue;
-    ours_times.push_back(ours_time);
-    theirs_times.push_back(theirs_time);
+    for (int i = 0; i < times; ++i) run(operation);
+    return since(start) / times;
+  };
+  // A single short operation would be timed together with how the ranks left the barrier; a batch of them is not.
+  double slowest_rank = 0;
+  for (const auto& own : gather_numbers(comm, {std::max(timed(ours, 1), timed(theirs, 1))}, options.timeout))
+    slowest_rank = std::max(slowest_rank, own[0]);
+  constexpr double kBatchTime = 2e-3;
+  const int batch = static_cast<int>(std::clamp(kBatchTime / slowest_rank, 1.0, 100.0));
+  std::vector<double> ours_times, theirs_times;
+  for (int i = 0; i < options.iterations; ++i) {
+    ours_times.push_back(timed(ours, batch));
+    theirs_times.push_back(timed(theirs, batch));
   }
   constexpr double kMicro = 1e6;
   const auto median = [&](const std::vector<double>& own) {
     return summarize(slowest(gather_numbers(comm, own, options.timeout), 0)).p50 * kMicro;
   };
-  const double ours = median(ours_times);
-  return {.ours = ours, .theirs = median(theirs_times)};
+  const double ours_median = median(ours_times);
+  return {.ours = ours_median, .theirs = median(theirs_times)};
 }
 
 }  // namespace yoke

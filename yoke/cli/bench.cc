@@ -64,11 +64,16 @@ int finish(const Session& session, const BenchArguments& arguments, const Collec
 }
 
 int measure(Session& session, const BenchArguments& arguments, CollectiveKind kind) {
-  const CollectiveOptions options = made_of(arguments, kind);
-  const int ranks = ranks_of(arguments);
-  validate(options, ranks);
+  CollectiveOptions options = made_of(arguments, kind);
   TableSink table([&](std::string_view text) { session.print(text); });
-  return finish(session, arguments, run_ranks({.ranks = ranks}, options, session.json ? nullptr : &table));
+  CollectiveSink* sink = session.json ? nullptr : &table;
+  if (const auto place = find_rank_place(environment_now())) {  // a launcher started us as one of its ranks
+    const RankRequest request = request_of(session, arguments, place->size, options);
+    const auto run = run_as_rank(*place, request, options, sink);
+    return run ? finish(session, arguments, *run) : kExitOk;
+  }
+  const RankRequest request = request_of(session, arguments, ranks_of(arguments), options);
+  return finish(session, arguments, run_ranks(request, options, sink));
 }
 
 CommandRow collective_command(CollectiveKind kind) {
@@ -78,18 +83,21 @@ CommandRow collective_command(CollectiveKind kind) {
       .name = name,
       .summary = fmt::format("time {} in the form of {}", name, program),
       .description = fmt::format(
-          "Times {} over ranks and prints the table of nccl-tests' {}, with its options; lines that begin with # "
+          "Times {} over ranks (processes on the nodes of the cluster, or on this machine) and prints the table of "
+          "nccl-tests' {}, with its options; lines that begin with # "
           "tell more: the transport, the spread of iterations, each rank's time and who comes last, and a verdict "
           "against the link. Every result is checked (#wrong). Exit status 1 where something was wrong or slower "
           "than NCCL_TESTS_MIN_BW asks. docs/performance.md defines every number.",
           name, program),
       .examples = {{fmt::format("yoke bench {} -b 8 -e 128M -f 2", name), "sizes from 8 bytes, doubled, to 128 MiB"},
-                   {fmt::format("yoke bench {} -b 64K -e 64K -n 1000 --ranks 4", name), "one size often, 4 ranks"}},
+                   {fmt::format("yoke bench {} -b 64K -e 64K -n 1000 --ranks 4", name), "one size often, 4 ranks"},
+                   {fmt::format("mpirun -np 4 yoke bench {} -b 1M -e 1M", name), "ranks that MPI starts, over MPI"}},
       .prepare = [kind](OptionTable& table) -> Action {
         auto arguments = std::make_shared<BenchArguments>();
         declare_collective(table, *arguments);
         return [arguments, kind](Session& session) { return measure(session, *arguments, kind); };
       },
+      .place = CommandPlace::kHead,
       .aliases = {program}};
 }
 

@@ -2,13 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 
 #include "yoke/base/error.h"
+#include "yoke/base/fields.h"
 #include "yoke/base/text.h"
 #include "yoke/bench/size.h"
+#include "yoke/cli/cluster_file.h"
+#include "yoke/spec/hardware.h"
 
 namespace yoke {
 namespace {
@@ -44,6 +48,17 @@ int in_range(std::string_view name, int value, int most) {
   return value;
 }
 
+// What the slowest path carries, as the cluster file says, else the catalogue; an unshaped lab has no limit.
+std::optional<LinkLimit> limit_of(const Cluster& cluster) {
+  const int halves = std::max(1, static_cast<int>(cluster.nodes.front().halves.size()));
+  if (cluster.fabric && cluster.fabric->half_rate) {
+    return LinkLimit{.half_rate = *cluster.fabric->half_rate, .halves = halves, .source = "the cluster file"};
+  }
+  const Hardware* hardware = cluster.hardware ? find_hardware(*cluster.hardware) : nullptr;
+  if (!hardware || cluster.lab) return std::nullopt;
+  return LinkLimit{.half_rate = hardware->half_rate, .halves = halves, .source = "the catalogue"};
+}
+
 int given_or(int value, int otherwise) { return value == kNotGiven ? otherwise : value; }
 
 std::vector<std::string> notes_of(const BenchArguments& a, CollectiveKind kind) {
@@ -77,11 +92,13 @@ void declare_sizes(OptionTable& table, BenchArguments& a) {
   table.value("-o,--op", "OP", "sum, max, min, avg or all (sum)", a.op);
   table.value("-d,--datatype", "TYPE", "int8, int32, half, float, bfloat16 or all (float)", a.type);
   table.value("-T,--timeout", "SECONDS", "for one operation (30): who is missing is then named", a.timeout);
+  table.choice("--transport", "KIND", "what carries the data: direct, mpi, nccl or threads (auto)",
+               {"auto", "direct", "mpi", "nccl", "threads"}, a.transport);
   table.flag("--no-history", "do not keep this run in the history", a.no_history);
 }
 
 void declare_collective(OptionTable& table, BenchArguments& a) {
-  table.value("--ranks", "N", "how many ranks on this machine (2 unless -t or -g says more)", a.ranks);
+  table.value("--ranks", "N", "how many ranks in all (one a node, or two on this machine)", a.ranks);
   declare_sizes(table, a);
   table.value("-m,--agg_iters", "N", "operations in one iteration (1)", a.aggregate);
   table.value("-N,--run_cycles", "N", "how often all sizes are gone through (1); 0: until you stop it", a.cycles);
@@ -98,6 +115,8 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
   table.value("-u,--unalign", "N", "begin the buffers N elements off their alignment (0)", a.unalign);
   table.value("-J,--output_file", "FILE.json", "also write the JSON of nccl-tests; an existing file stays",
               a.json_file);
+  table.choice("--beside", "WHAT", "time it in turns with plain MPI or a bare socket exchange",
+               {"nothing", "mpi", "socket"}, a.beside);
   table.value("--csv", "FILE", "also write the rows as CSV; an existing file stays", a.csv_file);
   table.value("--plot", "FILE.svg", "also draw bus bandwidth over size", a.plot_file);
   table.value("--link-rate", "RATE", "what one half of the slowest link carries (such as 100Gb/s), for the verdict",
@@ -154,12 +173,24 @@ CollectiveOptions made_of(const BenchArguments& a, CollectiveKind kind) {
 
 int ranks_of(const BenchArguments& a) {
   const bool as_nccl = a.threads != kNotGiven || a.gpus != kNotGiven;
-  const long counted = as_nccl ? long{given_or(a.threads, 1)} * given_or(a.gpus, 1) : 2;
-  const long ranks = a.ranks == kNotGiven ? counted : a.ranks;
+  if (a.ranks == kNotGiven && !as_nccl) return 0;
+  const long ranks = a.ranks == kNotGiven ? long{given_or(a.threads, 1)} * given_or(a.gpus, 1) : a.ranks;
   if (ranks < 1 || ranks > 256)
     throw Error(ErrorCode::kUsage, fmt::format("there cannot be {} ranks", ranks),
-                "1 to 256 on one machine; more than its cores take turns");
+                "1 to 256; more than the cores of a node take turns");
   return static_cast<int>(ranks);
+}
+
+RankRequest request_of(const Session& session, const BenchArguments& a, int ranks, CollectiveOptions& options) {
+  RankRequest request{.ranks = ranks,
+                      .transport = from_document<Transport>(Document::string(a.transport)),
+                      .beside = from_document<Beside>(Document::string(a.beside))};
+  if (find_cluster_file(session)) request.cluster = load_session_cluster(session);
+  validate(options, rank_count(request));
+  const bool over_links = request.cluster && request.cluster->nodes.size() > 1 && rank_count(request) > 1 &&
+                          request.transport != Transport::kThreads;
+  if (!options.limit && over_links) options.limit = limit_of(*request.cluster);
+  return request;
 }
 
 }  // namespace yoke

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "yoke/bench/collective_options.h"
+#include "yoke/cli/bench_ranks.h"
+#include "yoke/cli/command.h"
 #include "yoke/cli/options.h"
 
 namespace yoke {
@@ -26,6 +28,7 @@ struct BenchArguments {
   int halves = 1;
   std::filesystem::path json_file, csv_file, plot_file;
   bool no_history = false;
+  std::string transport = "auto", beside = "nothing";
 };
 
 void declare_sizes(OptionTable& table, BenchArguments& arguments);  // those that bench scaling has too
@@ -33,7 +36,10 @@ void declare_collective(OptionTable& table, BenchArguments& arguments);
 
 // Throws Error(kUsage). Also reads NCCL_TESTS_MIN_BW.
 CollectiveOptions made_of(const BenchArguments& arguments, CollectiveKind kind);
-// --ranks, else -t times -g where either is given, else 2.
+// --ranks, else -t times -g where either is given, else 0: as many as there are nodes, or two.
 int ranks_of(const BenchArguments& arguments);
+// From where the ranks come, with the cluster that the session names; sets the limit that the cluster file or the
+// catalogue gives the link where none was given by hand.
+RankRequest request_of(const Session& session, const BenchArguments& arguments, int ranks, CollectiveOptions& options);
 
 }  // namespace yoke

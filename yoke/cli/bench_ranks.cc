@@ -1,16 +1,30 @@
 #include "yoke/cli/bench_ranks.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <exception>
 #include <thread>
 
 #include "yoke/base/error.h"
+#include "yoke/base/fields.h"
+#include "yoke/base/hash.h"
+#include "yoke/base/json.h"
+#include "yoke/bench/bare_exchange.h"
+#include "yoke/cli/bench_events.h"
+#include "yoke/cli/bench_mpirun.h"
 #include "yoke/comm/local/local.h"
+#include "yoke/comm/mpi/mpi.h"
+#include "yoke/job/job.h"
 
 namespace yoke {
+namespace {
+
+constexpr const char* kTaskVariable = "YOKE_BENCH_TASK";
 
 // Ranks as threads of this process: rank 0 in the caller's, so that what the sink throws ends here.
-CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& options, CollectiveSink* sink) {
-  auto ranks = make_local(request.ranks, {.operation_timeout = options.timeout});
+CollectiveRun run_threads(int count, const CollectiveOptions& options, CollectiveSink* sink) {
+  auto ranks = make_local(count, {.operation_timeout = options.timeout});
   std::vector<std::jthread> others;
   std::vector<std::exception_ptr> unexpected(ranks.size());
   for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
@@ -30,6 +44,149 @@ CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& opt
     if (exception) std::rethrow_exception(exception);
   }
   return run;
+}
+
+// What each rank is to do, for its environment.
+std::string task_text(const RankRequest& request, const CollectiveOptions& options) {
+  Document task = Document::map({{"transport", to_document(request.transport)},
+                                 {"beside", to_document(request.beside)},
+                                 {"options", to_json(options)}});
+  if (request.cluster) task.add("cluster", to_json(*request.cluster));
+  return print_json(task, JsonLayout::kOneLine);
+}
+
+CollectiveRun run_job_ranks(const RankRequest& request, const CollectiveOptions& options, CollectiveSink* sink) {
+  EventReader reader(sink);
+  const std::vector<ClusterNode> nodes = request.cluster ? request.cluster->nodes : std::vector{this_machine()};
+  JobSpec spec{.name = fmt::format("bench-{}-{}", to_string(options.kind), random_token_hex(2)),
+               .nodes = spread_ranks(nodes, rank_count(request)),
+               .argv = {"yoke", "bench-rank"},
+               .own_program = true,
+               .environment = {{kTaskVariable, task_text(request, options)}},
+               .output_form = OutputForm::kFirstRankRaw};
+  spec.on_output = [&](const RankOutput& output) {
+    if (output.rank == 0 && output.stream == OutputStream::kOut) {
+      reader.take(output.text);
+    } else {
+      fmt::print(stderr, "{}/{} | {}\n", output.node, output.rank, output.text);
+    }
+  };
+  spec.on_event = [](const JobEvent& event) {
+    if (event.kind == JobEvent::Kind::kNotice) fmt::print(stderr, "yoke: {}\n", event.text);
+  };
+  try {
+    Job job(std::move(spec));
+    const JobOutcome outcome = job.wait();
+    if (outcome.cause) throw outcome.cause->error;
+  } catch (const Error& error) {  // also Ctrl-C: the rows that came are kept
+    reader.break_off(error);
+    if (!reader.ended()) throw;
+  }
+  return reader.run();
+}
+
+RankRequest read_task(const Document& task, CollectiveOptions& options) {
+  const auto need = [&](std::string_view key) -> const Document& {
+    const Document* found = task.find(key);
+    if (!found) throw Error(ErrorCode::kInvalid, fmt::format("{}: the key '{}' is missing", kTaskVariable, key));
+    return *found;
+  };
+  RankRequest request{.transport = from_document<Transport>(need("transport")),
+                      .beside = from_document<Beside>(need("beside"))};
+  if (const Document* cluster = task.find("cluster")) request.cluster = cluster_from_json(*cluster);
+  options = collective_options_from_json(need("options"));
+  return request;
+}
+
+Carrier carrier_of(const RankRequest& request) {
+  switch (request.transport) {
+    case Transport::kMpi:
+      return Carrier::kMpi;
+    case Transport::kNccl:
+      return Carrier::kNccl;
+    case Transport::kDirect:
+      return Carrier::kDirect;
+    default:  // to compare with MPI, something else must carry our data
+      return request.beside == Beside::kMpi ? Carrier::kDirect : Carrier::kAuto;
+  }
+}
+
+BesideLibrary beside_mpi(const std::shared_ptr<MpiSession>& mpi) {
+  if (!mpi) throw Error(ErrorCode::kUsage, "--beside mpi needs ranks that MPI started", "run it under mpirun");
+  return {.name = mpi->version(), .run = [mpi](const Collective& operation) {
+            if (operation.kind != CollectiveKind::kAllReduce) {
+              throw Error(ErrorCode::kUsage, "--beside mpi compares all-reduce only");
+            }
+            mpi->plain_all_reduce(operation.send, operation.receive, operation.count, operation.type, operation.op);
+          }};
+}
+
+BesideLibrary beside_socket(World& world, const CollectiveOptions& options) {
+  if (options.kind != CollectiveKind::kAllReduce) {
+    throw Error(ErrorCode::kUsage, "--beside socket compares all-reduce only");
+  }
+  const std::vector<HalfEndpoint> endpoints = world.endpoints();
+  const std::string address = endpoints.empty() ? "127.0.0.1" : endpoints.front().address;
+  auto exchange = std::make_shared<BareExchange>(world.comm(), address, options.timeout);
+  return {.name = "a bare socket exchange",
+          .run = [exchange](const Collective& operation) { exchange->run(operation); },
+          .checked = false};
+}
+
+}  // namespace
+
+int rank_count(const RankRequest& request) {
+  if (request.ranks > 0) return request.ranks;
+  return request.cluster ? static_cast<int>(request.cluster->nodes.size()) : 2;
+}
+
+CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& options, CollectiveSink* sink) {
+  if (request.transport == Transport::kThreads) return run_threads(rank_count(request), options, sink);
+  if (request.transport == Transport::kMpi || request.beside == Beside::kMpi) {
+    EventReader reader(sink);
+    run_under_mpirun({.ranks = rank_count(request),
+                      .cluster = request.cluster,
+                      .variable = kTaskVariable,
+                      .task = task_text(request, options),
+                      .on_output = [&](std::string_view bytes) { reader.take(bytes); }});
+    return reader.run();
+  }
+  return run_job_ranks(request, options, sink);
+}
+
+std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankRequest& request,
+                                         const CollectiveOptions& options, CollectiveSink* sink) {
+  const auto world = join_world(place, {.carrier = carrier_of(request),
+                                        .communicator = {.operation_timeout = options.timeout},
+                                        .cluster = request.cluster});
+  std::optional<BesideLibrary> beside;
+  if (request.beside == Beside::kMpi) beside = beside_mpi(world->mpi());
+  if (request.beside == Beside::kSocket) beside = beside_socket(*world, options);
+  const bool is_first = place.rank == 0;
+  CollectiveRun run = run_collective_bench(world->comm(), options, facts_of_this_process(place.local_rank),
+                                           {.sink = is_first ? sink : nullptr, .beside = beside ? &*beside : nullptr});
+  if (!is_first) return std::nullopt;
+  return run;
+}
+
+std::optional<int> run_bench_part(const std::vector<std::string>& arguments) {
+  if (arguments != std::vector<std::string>{"bench-rank"}) return std::nullopt;
+  try {
+    const Environment environment = environment_now();
+    const auto place = find_rank_place(environment);
+    const auto task = environment.find(kTaskVariable);
+    if (!place || task == environment.end()) {
+      throw Error(ErrorCode::kUsage, "bench-rank is started by 'yoke bench', not by hand");
+    }
+    CollectiveOptions options;
+    const RankRequest request = read_task(parse_json(task->second, kTaskVariable), options);
+    EventWriter events;
+    run_as_rank(*place, request, options, &events);
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}\n", error.message());
+    return info(error.code()).exit_status;
+  }
 }
 
 }  // namespace yoke

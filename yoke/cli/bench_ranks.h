@@ -1,15 +1,49 @@
-// Where the ranks of a measured collective come from. One function, so that everything around it (options, tables,
-// files, history) does not know whether ranks are threads here or processes on nodes.
+// Where the ranks of a measured collective come from: processes of a job on the nodes of the cluster or on this
+// machine, processes that mpirun starts, threads, or a launcher that started this very process as one of them.
+// Everything around it (options, tables, files, history) does not know.
 #pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "yoke/bench/measure_collective.h"
+#include "yoke/job/rank_place.h"
+#include "yoke/rank/world.h"
 
 namespace yoke {
 
+enum class Transport { kAuto, kDirect, kMpi, kNccl, kThreads };
+constexpr auto enum_names(Transport) {
+  return std::array{std::pair{"auto", Transport::kAuto}, std::pair{"direct", Transport::kDirect},
+                    std::pair{"mpi", Transport::kMpi}, std::pair{"nccl", Transport::kNccl},
+                    std::pair{"threads", Transport::kThreads}};
+}
+
+enum class Beside { kNothing, kMpi, kSocket };
+constexpr auto enum_names(Beside) {
+  return std::array{std::pair{"nothing", Beside::kNothing}, std::pair{"mpi", Beside::kMpi},
+                    std::pair{"socket", Beside::kSocket}};
+}
+
 struct RankRequest {
-  int ranks = 2;
+  int ranks = 0;  // in all; 0: one for each node of the cluster, else two
+  Transport transport = Transport::kAuto;
+  Beside beside = Beside::kNothing;
+  std::optional<Cluster> cluster;
 };
 
-// Runs the measurement on all ranks and returns what rank 0 has; the sink is told in the caller's thread or rank 0's.
+// How many ranks the request stands for.
+int rank_count(const RankRequest& request);
+
+// Runs the measurement on all ranks and returns what rank 0 has; the sink is told in the caller's thread.
 CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& options, CollectiveSink* sink);
+
+// This process is one of the ranks: takes its part, with the sink on rank 0. Rank 0 returns the run, the others
+// nothing.
+std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankRequest& request,
+                                         const CollectiveOptions& options, CollectiveSink* sink);
+
+// `yoke bench-rank`, which run_ranks starts on the nodes; rank 0 writes the run to standard output, an event a line.
+std::optional<int> run_bench_part(const std::vector<std::string>& arguments);
 
 }  // namespace yoke

@@ -19,14 +19,15 @@ struct ScalingArguments {
 
 int measure(Session& session, const ScalingArguments& arguments) {
   const std::vector<int> counts = parse_rank_counts(arguments.ranks);
-  const CollectiveOptions options = made_of(arguments.bench, CollectiveKind::kAllReduce);
-  for (const int ranks : counts) validate(options, ranks);
+  CollectiveOptions options = made_of(arguments.bench, CollectiveKind::kAllReduce);
+  std::vector<RankRequest> requests;
+  for (const int ranks : counts) requests.push_back(request_of(session, arguments.bench, ranks, options));
   std::vector<CollectiveRun> runs;
   bool passed = true;
-  for (const int ranks : counts) {
-    const CollectiveRun& run = runs.emplace_back(run_ranks({.ranks = ranks}, options, nullptr));
+  for (const RankRequest& request : requests) {
+    const CollectiveRun& run = runs.emplace_back(run_ranks(request, options, nullptr));
     throw_if_interrupted();
-    if (run.failure) throw to_error(*run.failure).in(fmt::format("measuring {} ranks", ranks));
+    if (run.failure) throw to_error(*run.failure).in(fmt::format("measuring {} ranks", request.ranks));
     passed = passed && run.passed();
   }
   if (session.json) {
@@ -54,7 +55,8 @@ CommandRow bench_scaling_command() {
             table.value("--ranks", "LIST", "numbers of ranks, rising (1,2,4)", arguments->ranks);
             declare_sizes(table, arguments->bench);
             return [arguments](Session& session) { return measure(session, *arguments); };
-          }};
+          },
+          .place = CommandPlace::kHead};
 }
 
 }  // namespace yoke

@@ -29,16 +29,9 @@ struct RunOptions {
   std::vector<std::string> argv;
 };
 
-// All of one node before the next, and as evenly as it goes: ranks of a node have neighbouring numbers.
-std::vector<JobNode> place_ranks(const std::vector<ClusterNode>& nodes, const RunOptions& options) {
-  const int count = static_cast<int>(nodes.size());
-  std::vector<JobNode> placed;
-  for (int i = 0; i < count; ++i) {
-    int ranks = options.ranks_per_node != kNotGiven ? options.ranks_per_node : 1;
-    if (options.ranks != kNotGiven) ranks = options.ranks / count + (i < options.ranks % count ? 1 : 0);
-    if (ranks != 0) placed.push_back({nodes[static_cast<std::size_t>(i)], ranks});
-  }
-  return placed;
+int rank_count(std::size_t nodes, const RunOptions& options) {
+  if (options.ranks != kNotGiven) return options.ranks;
+  return static_cast<int>(nodes) * (options.ranks_per_node != kNotGiven ? options.ranks_per_node : 1);
 }
 
 Variable parse_variable(const std::string& text) {
@@ -71,7 +64,7 @@ int run_job(Session& session, const RunOptions& options) {
   std::vector<ClusterNode> nodes = {this_machine()};
   if (find_cluster_file(session)) nodes = load_session_cluster(session).nodes;
   JobSpec spec{.name = options.name.value_or(""),
-               .nodes = place_ranks(nodes, options),
+               .nodes = spread_ranks(nodes, rank_count(nodes.size(), options)),
                .argv = options.argv,
                .own_program = options.argv.front() == "yoke",
                .folder = options.folder,

@@ -63,16 +63,15 @@ Document as_json(const LabLayout& layout) {
 }
 
 std::string as_text(const LabLayout& layout) {
-  Table table{
-      .title = fmt::format("Lab '{}': {}, {}, {}, management {}", layout.name, layout.hardware,
-                           to_string(layout.topology),
-                           layout.half_rate ? "halves of " + to_string(*layout.half_rate) : "halves unshaped",
-                           to_string(layout.management_rate)),
-      .columns = {{.header = "node"},
-                  {.header = "power"},
-                  {.header = "address"},
-                  {.header = "memory", .align = TextAlign::kRight},
-                  {.header = "halves", .fit = ColumnFit::kShrinks}}};
+  Table table{.title = fmt::format("Lab '{}': {}, {}, {}, management {}", layout.name, layout.hardware,
+                                   to_string(layout.topology),
+                                   layout.half_rate ? "halves of " + to_string(*layout.half_rate) : "halves unshaped",
+                                   to_string(layout.management_rate)),
+              .columns = {{.header = "node"},
+                          {.header = "power"},
+                          {.header = "address"},
+                          {.header = "memory", .align = TextAlign::kRight},
+                          {.header = "halves", .fit = ColumnFit::kShrinks}}};
   if (layout.plain)
     table.title = fmt::format("Lab '{}': plain processes, ssh at port {}", layout.name, layout.ssh_port);
   for (const NodeStatus& status : look_at(layout)) {

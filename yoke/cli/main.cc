@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "yoke/base/interrupt.h"
+#include "yoke/cli/bench_ranks.h"
 #include "yoke/cli/cli.h"
 #include "yoke/job/supervisor.h"
 #include "yoke/lab/lab.h"
@@ -17,5 +18,6 @@ int main(int argc, char** argv) {
   yoke::install_interrupt_handlers();
   if (const auto status = yoke::run_lab_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_job_part({argv + 1, argv + argc})) return *status;
+  if (const auto status = yoke::run_bench_part({argv + 1, argv + argc})) return *status;
   return yoke::run_command_line({argv + 1, argv + argc});
 }

@@ -105,6 +105,16 @@ class Shower {
 
 }  // namespace
 
+std::vector<JobNode> spread_ranks(const std::vector<ClusterNode>& nodes, int ranks) {
+  const int count = static_cast<int>(nodes.size());
+  std::vector<JobNode> placed;
+  for (int i = 0; i < count; ++i) {
+    const int here = ranks / count + (i < ranks % count ? 1 : 0);
+    if (here != 0) placed.push_back({nodes[static_cast<std::size_t>(i)], here});
+  }
+  return placed;
+}
+
 ClusterNode this_machine() {
   char name[256] = {};
   if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return {.name = "here", .address = "127.0.0.1"};

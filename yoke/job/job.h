@@ -31,6 +31,10 @@ struct JobNode {
   friend bool operator==(const JobNode&, const JobNode&) = default;
 };
 
+// So many ranks over the nodes: all of one node before the next, as evenly as it goes, so that ranks of a node have
+// neighbouring numbers. Nodes that get none are left out.
+std::vector<JobNode> spread_ranks(const std::vector<ClusterNode>& nodes, int ranks);
+
 // This machine, as the only node of a job without a cluster.
 ClusterNode this_machine();
 

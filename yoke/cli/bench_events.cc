@@ -1,0 +1,69 @@
+#include "yoke/cli/bench_events.h"
+
+#include <unistd.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+#include "yoke/base/json.h"
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+void write_event(std::string name, Document content) {
+  const std::string line = print_json(Document::map({{std::move(name), std::move(content)}}), JsonLayout::kOneLine);
+  const UniqueFd standard_output(dup(STDOUT_FILENO));
+  write_all(standard_output, line + "\n", "standard output");
+}
+
+CollectiveRun without_rows(const CollectiveRun& run) {
+  CollectiveRun rest = run;
+  rest.rows.clear();
+  return rest;
+}
+
+}  // namespace
+
+void EventWriter::begin(const CollectiveRun& run) { write_event("begin", to_json(without_rows(run))); }
+void EventWriter::row(const CollectiveRun&, const CollectiveRow& row) { write_event("row", to_json(row)); }
+void EventWriter::end(const CollectiveRun& run) { write_event("end", to_json(without_rows(run))); }
+
+void EventReader::take(std::string_view bytes) {
+  partial_ += bytes;
+  std::size_t newline = 0;
+  while ((newline = partial_.find('\n')) != std::string::npos) {
+    const std::string line = partial_.substr(0, newline);
+    partial_.erase(0, newline + 1);
+    take_line(line);
+  }
+}
+
+void EventReader::take_line(const std::string& line) {
+  const Document event = parse_json(line, "what rank 0 wrote");
+  if (const Document* run = event.find("begin")) {
+    run_ = collective_run_from_json(*run);
+    began_ = true;
+    if (sink_) sink_->begin(run_);
+  } else if (const Document* row = event.find("row")) {
+    run_.rows.push_back(collective_row_from_json(*row));
+    if (sink_) sink_->row(run_, run_.rows.back());
+  } else if (const Document* end = event.find("end")) {
+    std::vector<CollectiveRow> rows = std::move(run_.rows);
+    run_ = collective_run_from_json(*end);
+    run_.rows = std::move(rows);
+    ended_ = true;
+    if (sink_) sink_->end(run_);
+  } else {
+    throw Error(ErrorCode::kInvalid, "rank 0 wrote something else than its run: " + printable(line, 120));
+  }
+}
+
+void EventReader::break_off(const Error& why) {
+  if (!began_ || (ended_ && run_.failure)) return;
+  run_.failure = failure_of(why);
+  run_.ended = time_of_day();
+  if (sink_ && !ended_) sink_->end(run_);
+  ended_ = true;
+}
+
+}  // namespace yoke

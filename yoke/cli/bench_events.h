@@ -1,0 +1,39 @@
+// A run that crosses from rank 0's process to the one that prints it: a JSON text a line, as the sink is told.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "yoke/bench/measure_collective.h"
+
+namespace yoke {
+
+// Writes what it is told to standard output.
+class EventWriter final : public CollectiveSink {
+ public:
+  void begin(const CollectiveRun& run) override;
+  void row(const CollectiveRun& run, const CollectiveRow& row) override;
+  void end(const CollectiveRun& run) override;
+};
+
+// Reads it back and tells the sink, if there is one.
+class EventReader {
+ public:
+  explicit EventReader(CollectiveSink* sink) : sink_(sink) {}
+
+  // A piece of the stream; what is no event is an Error(kInvalid).
+  void take(std::string_view bytes);
+  bool ended() const { return ended_; }
+  const CollectiveRun& run() const { return run_; }
+  // The stream broke off: what came before holds, with this as its failure.
+  void break_off(const Error& why);
+
+ private:
+  void take_line(const std::string& line);
+
+  CollectiveSink* sink_;
+  std::string partial_;
+  CollectiveRun run_;
+  bool began_ = false, ended_ = false;
+};
+
+}  // namespace yoke

@@ -1,0 +1,28 @@
+// Connects a rank with all others of a membership: of each pair the higher rank connects and the lower accepts; ranks
+// of one node by a Unix socket, others by a data and a heart connection on each half. Peers may come as late as the
+// deadline. A half that does not come up while another to the same peer has is left out after a while.
+#pragma once
+#include <vector>
+
+#include "yoke/base/clock.h"
+#include "yoke/base/socket.h"
+#include "yoke/comm/direct/reception.h"
+#include "yoke/comm/direct/vitals.h"
+
+namespace yoke::direct {
+
+struct PeerConnections {
+  std::vector<Socket> data, heart;  // one for each half, of a peer on another node; empty: it could not be connected
+  Socket memory;                    // of a peer on this node
+};
+
+struct AssemblyOptions {
+  Seconds half_patience{1.2};  // for a further half once one is there
+};
+
+// By rank; the own place is empty. Throws kTimeout naming who is missing, kUnavailable where the group has gone on to a
+// later epoch, and whatever the group fails with meanwhile.
+std::vector<PeerConnections> assemble(Reception& reception, const std::shared_ptr<Inbox>& inbox, Vitals& vitals,
+                                      AssemblyOptions options, Deadline deadline);
+
+}  // namespace yoke::direct

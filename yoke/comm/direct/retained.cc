@@ -1,0 +1,71 @@
+#include "yoke/comm/direct/retained.h"
+
+#include "yoke/base/check.h"
+
+namespace yoke::direct {
+namespace {
+
+// Short messages turn back to the first bytes from here on. Four frames: with less than one unacknowledged (see
+// TcpChannel) there is then room for another wherever those lie, so nobody waits for an acknowledgement that is not
+// due.
+constexpr std::size_t kShortReach = std::size_t{512} << 10;
+constexpr std::size_t kLine = 64;
+std::size_t round_up(std::size_t size) { return (size + kLine - 1) / kLine * kLine; }
+
+}  // namespace
+
+std::size_t Retained::place_for(std::size_t size, Use use) const {
+  if (count_ == 0) return size <= kBytes ? 0 : kNowhere;
+  if (count_ == kFrames) return kNowhere;
+  const std::size_t head = at(0).position;
+  const Frame& last = at(count_ - 1);
+  const std::size_t tail = round_up(last.position + last.size);
+  if (last.position < head) return tail + size <= head ? tail : kNowhere;
+  const bool turn_back = use == Use::kShort && tail >= kShortReach && size <= head;
+  if (!turn_back && tail + size <= kBytes) return tail;
+  return size <= head ? 0 : kNowhere;
+}
+
+std::byte* Retained::keep(std::uint64_t offset, std::size_t size, int half, Use use) {
+  if (!memory_) {
+    memory_ = std::make_unique_for_overwrite<std::byte[]>(kBytes);
+    frames_.resize(kFrames);
+  }
+  const std::size_t position = place_for(size, use);
+  YOKE_CHECK(position != kNowhere, "no room to keep {} bytes", size);
+  ++count_;
+  at(count_ - 1) = {.offset = offset, .size = size, .half = half, .lost = false, .position = position};
+  return memory_.get() + position;
+}
+
+void Retained::release_before(std::uint64_t offset) {
+  while (count_ > 0 && at(0).offset + at(0).size <= offset) {
+    if (at(0).lost) --lost_;
+    first_ = (first_ + 1) % kFrames;
+    --count_;
+  }
+}
+
+void Retained::lose(int half) {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (at(i).half != half || at(i).lost) continue;
+    at(i).lost = true;
+    ++lost_;
+  }
+}
+
+Retained::Frame* Retained::first_lost() {
+  if (lost_ == 0) return nullptr;
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (at(i).lost) return &at(i);
+  }
+  return nullptr;
+}
+
+void Retained::sent_again(Frame& frame, int half) {
+  frame.half = half;
+  frame.lost = false;
+  --lost_;
+}
+
+}  // namespace yoke::direct

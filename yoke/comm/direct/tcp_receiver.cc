@@ -1,0 +1,290 @@
+#include "yoke/comm/direct/tcp_receiver.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace yoke::direct {
+namespace {
+
+// As much as the peer keeps for us: so whatever it sends again has room, however much lies before it.
+constexpr std::size_t kStashMost = Retained::kBytes;
+// How often halves are looked at where a short message is not expected.
+constexpr unsigned kOtherHalvesEvery = 16;
+
+}  // namespace
+
+TcpReceiver::TcpReceiver(std::vector<DataPath>& paths, const LinkTuning& tuning, std::uint32_t epoch)
+    : paths_(paths), tuning_(tuning), epoch_(epoch), inputs_(paths.size()) {}
+
+void TcpReceiver::begin(std::size_t size, std::byte* destination) {
+  if (!destination && !scratch_) scratch_ = std::make_unique_for_overwrite<std::byte[]>(kWindow);
+  begin_ = end_;
+  end_ = begin_ + kHeader + size;
+  size_ = size;
+  consumed_ = 0;
+  destination_ = destination;
+  header_read_ = false;
+  striped_ = tuning_.striped(size, paths_.size());
+  for (Input& input : inputs_) input.blocked = false;
+  deliver_stash();
+}
+
+bool TcpReceiver::pull(bool seeking_acknowledgement) {
+  seeking_acknowledgement_ = seeking_acknowledgement;
+  bool moved = false;
+  bool first = true;
+  const bool look_everywhere = striped_ || seeking_acknowledgement || ++turns_ % kOtherHalvesEvery == 0;
+  for (std::size_t half = 0; half < paths_.size(); ++half) {
+    if (!paths_[half].live || !paths_[half].broken.empty()) continue;
+    if (first || look_everywhere || inputs_[half].has_frame) moved |= pull_half(half);
+    first = false;
+    if (prefix() == end_ && !seeking_acknowledgement) break;
+  }
+  return moved;
+}
+
+// Up to the end of one frame, so that sending gets its turn in between.
+bool TcpReceiver::pull_half(std::size_t half) {
+  Input& input = inputs_[half];
+  const std::size_t frames_before = frames_received_;
+  bool moved = false;
+  while (paths_[half].broken.empty()) {
+    if (!input.has_frame) {
+      if (prefix() == end_ && !seeking_acknowledgement_) return moved;
+      if (!(can_foretell(half) ? read_foretold(half) : read_frame_header(half))) return moved;
+    } else if (!read_payload(half)) {
+      return moved;
+    }
+    moved = true;
+    if (frames_received_ != frames_before) return true;
+  }
+  return moved;
+}
+
+// 0 where nothing is there, or the connection has ended.
+std::size_t TcpReceiver::read(std::size_t half, std::span<iovec> parts) {
+  Input& input = inputs_[half];
+  if (input.spilled < input.spill.size()) {
+    const std::size_t before = input.spilled;
+    for (const iovec& part : parts) {
+      const std::size_t count = std::min(part.iov_len, input.spill.size() - input.spilled);
+      std::memcpy(part.iov_base, input.spill.data() + input.spilled, count);
+      input.spilled += count;
+    }
+    const std::size_t taken = input.spilled - before;
+    if (input.spilled == input.spill.size()) {
+      input.spill.clear();
+      input.spilled = 0;
+    }
+    return taken;
+  }
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  for (;;) {
+    const ssize_t count = recvmsg(paths_[half].socket.fd(), &message, MSG_DONTWAIT);
+    if (count > 0) return static_cast<std::size_t>(count);
+    if (count == 0) {
+      paths_[half].broken = "connection closed";
+    } else if (errno == EINTR) {
+      continue;
+    } else if (errno != EAGAIN) {
+      paths_[half].broken = errno == ECONNRESET ? "connection reset" : std::strerror(errno);
+    }
+    return 0;
+  }
+}
+
+bool TcpReceiver::read_frame_header(std::size_t half) {
+  Input& input = inputs_[half];
+  std::array<iovec, 1> parts = {
+      iovec{input.header_bytes.data() + input.header_got, input.header_bytes.size() - input.header_got}};
+  const std::size_t count = read(half, parts);
+  input.header_got += count;
+  return count > 0 && (input.header_got < input.header_bytes.size() || take_frame(input, half));
+}
+
+bool TcpReceiver::take_frame(Input& input, std::size_t half) {
+  const std::optional<FrameHeader> frame = decode_frame(input.header_bytes, epoch_);
+  if (!frame) {
+    paths_[half].broken = "what came was no frame";
+    return false;
+  }
+  input.header_got = 0;
+  acknowledged_ = std::max(acknowledged_, frame->acknowledged);
+  input.frame = *frame;
+  input.at = frame->offset;
+  input.has_frame = frame->length > 0;
+  return true;
+}
+
+bool TcpReceiver::can_foretell(std::size_t half) const {
+  const Input& input = inputs_[half];
+  if (striped_ || input.header_got > 0 || !input.spill.empty() || prefix() < begin_ || prefix() == end_) return false;
+  if (ranges_.has_gaps() || !stash_.empty()) return false;
+  return std::ranges::none_of(inputs_, &Input::has_frame);
+}
+
+// Reads as if the next frame were the next part of the message. What proves to be something else is spilled.
+bool TcpReceiver::read_foretold(std::size_t half) {
+  Input& input = inputs_[half];
+  const std::size_t length = std::min(LinkTuning::kFrame, static_cast<std::size_t>(end_ - prefix()));
+  if (!fits_window(prefix() + length)) {
+    input.blocked = true;
+    return false;
+  }
+  std::array<iovec, 4> parts = {iovec{input.header_bytes.data(), input.header_bytes.size()}};
+  const std::size_t used = 1 + map(prefix(), length, std::span(parts).subspan(1));
+  const std::size_t count = read(half, std::span(parts).first(used));
+  input.header_got = std::min(count, input.header_bytes.size());
+  if (input.header_got < input.header_bytes.size()) return count > 0;
+  std::size_t behind = count - input.header_bytes.size();
+  if (!take_frame(input, half)) return false;
+  if (input.frame.offset == prefix() && input.frame.length == length) {
+    input.at += behind;
+    passed(input);
+    return true;
+  }
+  for (std::size_t i = 1; i < used && behind > 0; ++i) {
+    const auto* bytes = static_cast<const std::byte*>(parts[i].iov_base);
+    const std::size_t piece = std::min(behind, parts[i].iov_len);
+    input.spill.insert(input.spill.end(), bytes, bytes + piece);
+    behind -= piece;
+  }
+  return true;
+}
+
+TcpReceiver::Target TcpReceiver::target_of(const Input& input) const {
+  if (input.stashing) return Target::kStash;
+  if (input.at < prefix()) return Target::kNowhere;
+  const bool inside = input.frame.offset >= begin_ && input.frame.offset < end_;
+  if (inside && input.frame.offset == begin_ && input.at < begin_ + kHeader) return Target::kDestination;
+  const bool fits = inside && input.end() <= end_;
+  if (fits && fits_window(input.end())) return Target::kDestination;
+  // The channel compares the headers before anything behind one is taken.
+  if (inside && input.at > input.frame.offset) return Target::kWait;
+  if (fits && !seeking_acknowledgement_) return Target::kWait;
+  return stashed_ + input.frame.length <= kStashMost ? Target::kStash : Target::kWait;
+}
+
+void TcpReceiver::lose(std::size_t half) {
+  if (inputs_[half].stashing) stashed_ -= inputs_[half].frame.length;
+  inputs_[half] = {};
+}
+
+bool TcpReceiver::read_payload(std::size_t half) {
+  Input& input = inputs_[half];
+  const Target target = target_of(input);
+  input.blocked = target == Target::kWait;
+  if (input.blocked) return false;
+  std::array<iovec, 4> parts{};
+  std::size_t used = 1;
+  const auto left = static_cast<std::size_t>(input.end() - input.at);
+  if (target == Target::kDestination) {
+    // A frame that does not fit the message is read only as far as the header that tells why.
+    used = map(input.at, input.end() <= end_ ? left : static_cast<std::size_t>(begin_ + kHeader - input.at), parts);
+  } else if (target == Target::kStash) {
+    if (!input.stashing) {
+      input.stashing = true;
+      input.stash.resize(input.frame.length);
+      stashed_ += input.frame.length;
+    }
+    parts[0] = {input.stash.data() + (input.at - input.frame.offset), left};
+  } else {
+    discard_.resize(LinkTuning::kFrame);
+    parts[0] = {discard_.data(), std::min(left, discard_.size())};
+  }
+  const std::size_t count = read(half, std::span(parts).first(used));
+  if (count == 0) return false;
+  input.at += count;
+  passed(input);
+  return true;
+}
+
+// Bytes up to input.at have come.
+void TcpReceiver::passed(Input& input) {
+  if (!input.stashing && input.frame.offset == begin_ && input.at >= begin_ + kHeader) header_read_ = true;
+  if (input.at == input.end()) finish_frame(input);
+}
+
+void TcpReceiver::finish_frame(Input& input) {
+  ++frames_received_;
+  input.has_frame = false;
+  if (std::exchange(input.stashing, false)) {
+    if (input.end() <= prefix() || !stash_.emplace(input.frame.offset, std::move(input.stash)).second) {
+      stashed_ -= input.frame.length;
+    }
+    input.stash = {};
+    deliver_stash();
+    return;
+  }
+  ranges_.add(input.frame.offset, input.end());
+}
+
+// Where bytes of the expected message go: its header, its destination, or the scratch, which is a ring.
+std::size_t TcpReceiver::map(std::uint64_t at, std::size_t size, std::span<iovec> parts) {
+  std::size_t used = 0;
+  if (at < begin_ + kHeader) {
+    const auto skip = static_cast<std::size_t>(at - begin_);
+    const std::size_t count = std::min(size, kHeader - skip);
+    parts[used++] = {reinterpret_cast<std::byte*>(&header_) + skip, count};
+    at += count;
+    size -= count;
+  }
+  if (size == 0) return used;
+  const auto place = static_cast<std::size_t>(at - begin_ - kHeader);
+  if (destination_) {
+    parts[used++] = {destination_ + place, size};
+    return used;
+  }
+  const std::size_t first = std::min(size, kWindow - place % kWindow);
+  parts[used++] = {scratch_.get() + place % kWindow, first};
+  if (first < size) parts[used++] = {scratch_.get(), size - first};
+  return used;
+}
+
+void TcpReceiver::deliver_stash() {
+  while (!stash_.empty()) {
+    auto& [offset, bytes] = *stash_.begin();
+    const std::uint64_t end = offset + bytes.size();
+    if (end > prefix()) {
+      if (offset >= end_) return;
+      if (offset < begin_ || end > end_ || !fits_window(end)) {
+        // A first frame of another size than expected: its header tells the mismatch.
+        if (offset == begin_ && end > end_) {
+          std::memcpy(&header_, bytes.data(), kHeader);
+          header_read_ = true;
+        }
+        return;
+      }
+      std::array<iovec, 4> parts{};
+      const std::size_t used = map(offset, bytes.size(), parts);
+      const std::byte* from = bytes.data();
+      for (std::size_t i = 0; i < used; ++i) {
+        std::memcpy(parts[i].iov_base, from, parts[i].iov_len);
+        from += parts[i].iov_len;
+      }
+      ranges_.add(offset, end);
+    }
+    stashed_ -= bytes.size();
+    stash_.erase(stash_.begin());
+  }
+}
+
+std::span<const std::byte> TcpReceiver::window() const {
+  const std::uint64_t payload = begin_ + kHeader;
+  const std::size_t there = prefix() > payload ? static_cast<std::size_t>(prefix() - payload) : 0;
+  const std::size_t place = consumed_ % kWindow;
+  return {scratch_.get() + place, std::min(there - std::min(there, consumed_), kWindow - place)};
+}
+
+void TcpReceiver::consume(std::size_t size) {
+  consumed_ += size;
+  for (Input& input : inputs_) input.blocked = false;
+  deliver_stash();
+}
+
+}  // namespace yoke::direct

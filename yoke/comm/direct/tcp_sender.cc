@@ -1,0 +1,220 @@
+#include "yoke/comm/direct/tcp_sender.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace yoke::direct {
+namespace {
+
+iovec part(const void* bytes, std::size_t size) { return {const_cast<void*>(bytes), size}; }
+
+}  // namespace
+
+TcpSender::TcpSender(std::vector<DataPath>& paths, const LinkTuning& tuning, std::uint32_t epoch)
+    : paths_(paths), tuning_(tuning), epoch_(epoch), rests_(paths.size()), full_(paths.size()) {}
+
+void TcpSender::begin(const MessageHeader& header, const std::byte* payload) {
+  stream_ += total_;
+  message_ = header;
+  payload_ = payload;
+  total_ = sizeof message_ + static_cast<std::size_t>(header.size);
+  framed_ = 0;
+  striped_ = tuning_.striped(static_cast<std::size_t>(header.size), paths_.size());
+}
+
+std::size_t TcpSender::live_count() const {
+  return static_cast<std::size_t>(std::ranges::count(paths_, true, &DataPath::live));
+}
+
+bool TcpSender::retains() const { return paths_.size() > 1 && live_count() > 1; }
+
+// Short messages all go by the first half that lives, where the receiver looks first; long ones by turns.
+std::size_t TcpSender::choose_half() {
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    const std::size_t half = striped_ ? (next_half_ + i) % paths_.size() : i;
+    if (!paths_[half].live || !paths_[half].broken.empty()) continue;
+    if (!rests_[half].open && !full_[half]) {
+      next_half_ = half + 1;
+      return half;
+    }
+    if (!striped_) return kNone;
+  }
+  return kNone;
+}
+
+bool TcpSender::push(std::uint64_t received) {
+  received_ = received;
+  starved_ = false;
+  std::fill(full_.begin(), full_.end(), false);
+  bool moved = flush_rests();
+  moved |= send_lost();
+  while (framed_ < total_) {
+    const std::size_t half = choose_half();
+    if (half == kNone) break;
+    const std::size_t size = std::min(LinkTuning::kFrame, total_ - framed_);
+    if (retains() && !retained_.has_room(size, striped_ ? Retained::Use::kLong : Retained::Use::kShort)) {
+      starved_ = true;
+      break;
+    }
+    moved |= send_frame(half, size);
+  }
+  return moved;
+}
+
+FrameHeader TcpSender::header_for(std::uint64_t offset, std::size_t size) {
+  FrameHeader header = make_frame(epoch_);
+  header.length = static_cast<std::uint32_t>(size);
+  header.offset = offset;
+  header.acknowledged = last_acknowledgement_ = received_;
+  return header;
+}
+
+// The number of bytes taken, 0 where the socket is full or has failed.
+ssize_t TcpSender::write(std::size_t half, std::span<iovec> parts) {
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  for (;;) {
+    const ssize_t count = sendmsg(paths_[half].socket.fd(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count > 0) return count;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno != EAGAIN) paths_[half].broken = std::strerror(errno);
+    full_[half] = true;
+    return 0;
+  }
+}
+
+void TcpSender::copy_message(std::size_t from, std::size_t size, std::byte* to) const {
+  const std::span<const std::byte> header = bytes_of(message_);
+  const std::size_t of_header = from < header.size() ? std::min(size, header.size() - from) : 0;
+  std::memcpy(to, header.data() + (of_header > 0 ? from : 0), of_header);
+  if (size > of_header) std::memcpy(to + of_header, payload_ + (from + of_header - header.size()), size - of_header);
+}
+
+bool TcpSender::send_frame(std::size_t half, std::size_t size) {
+  const FrameHeader header = header_for(stream_ + framed_, size);
+  std::array<iovec, 3> parts = {part(&header, sizeof header)};
+  std::size_t used = 1;
+  std::size_t from = framed_, left = size;
+  if (from < sizeof message_) {  // the header of a message is never cut: the first frame is longer than it
+    parts[used++] = part(&message_, sizeof message_);
+    from += sizeof message_;
+    left -= sizeof message_;
+  }
+  if (left > 0) parts[used++] = part(payload_ + (from - sizeof message_), left);
+  const auto written = static_cast<std::size_t>(write(half, std::span(parts).first(used)));
+  if (written == 0) return false;
+
+  Rest& rest = rests_[half];
+  const bool whole = written == sizeof header + size;
+  if (retains()) {  // copied after sending: by now the bytes are on their way
+    const auto use = striped_ ? Retained::Use::kLong : Retained::Use::kShort;
+    std::byte* kept = retained_.keep(header.offset, size, static_cast<int>(half), use);
+    copy_message(framed_, size, kept);
+    if (!whole) rest.bytes = kept;
+  } else if (!whole) {
+    keep_rest(half, header, written, size);
+  }
+  if (!whole) {
+    rest.header = header;
+    rest.written = written;
+    rest.open = true;
+  }
+  framed_ += size;
+  return true;
+}
+
+void TcpSender::keep_rest(std::size_t half, const FrameHeader& header, std::size_t written, std::size_t size) {
+  Rest& rest = rests_[half];
+  if (rest.own.size() < size) rest.own.resize(LinkTuning::kFrame);
+  const std::size_t from = written > sizeof header ? written - sizeof header : 0;
+  copy_message(framed_ + from, size - from, rest.own.data() + from);
+  rest.bytes = rest.own.data();
+}
+
+bool TcpSender::flush_rests() {
+  bool moved = false;
+  for (std::size_t half = 0; half < rests_.size(); ++half) {
+    Rest& rest = rests_[half];
+    if (!rest.open || !paths_[half].broken.empty()) continue;
+    const std::size_t of_header = std::min(rest.written, sizeof rest.header);
+    const std::size_t of_bytes = rest.written - of_header;
+    std::array<iovec, 2> parts = {
+        part(reinterpret_cast<const std::byte*>(&rest.header) + of_header, sizeof rest.header - of_header),
+        part(rest.bytes + of_bytes, rest.header.length - of_bytes)};
+    const auto written = static_cast<std::size_t>(write(half, parts));
+    rest.written += written;
+    moved |= written > 0;
+    if (rest.written == sizeof rest.header + rest.header.length) rest.open = false;
+  }
+  return moved;
+}
+
+// Frames that were lost with their half go first by those that live.
+bool TcpSender::send_lost() {
+  bool moved = false;
+  while (Retained::Frame* frame = retained_.first_lost()) {
+    std::size_t half = 0;
+    while (half < paths_.size() &&
+           (!paths_[half].live || !paths_[half].broken.empty() || rests_[half].open || full_[half])) {
+      ++half;
+    }
+    if (half == paths_.size()) return moved;
+    const FrameHeader header = header_for(frame->offset, frame->size);
+    std::array<iovec, 2> parts = {part(&header, sizeof header), part(retained_.bytes(*frame), frame->size)};
+    const auto written = static_cast<std::size_t>(write(half, parts));
+    if (written == 0) continue;
+    moved = true;
+    if (written < sizeof header + frame->size) {
+      Rest& rest = rests_[half];
+      rest.header = header;
+      rest.bytes = retained_.bytes(*frame);
+      rest.written = written;
+      rest.open = true;
+    }
+    retained_.sent_again(*frame, static_cast<int>(half));
+  }
+  return moved;
+}
+
+bool TcpSender::send_acknowledgement(std::uint64_t received) {
+  received_ = received;
+  for (std::size_t half = 0; half < paths_.size(); ++half) {
+    if (!paths_[half].live || !paths_[half].broken.empty() || rests_[half].open) continue;
+    const std::uint64_t before = last_acknowledgement_;
+    const FrameHeader header = header_for(stream_ + framed_, 0);
+    std::array<iovec, 1> parts = {part(&header, sizeof header)};
+    const auto written = static_cast<std::size_t>(write(half, parts));
+    if (written == 0) {
+      last_acknowledgement_ = before;
+      continue;
+    }
+    if (written < sizeof header) {
+      rests_[half].header = header;
+      rests_[half].bytes = nullptr;
+      rests_[half].written = written;
+      rests_[half].open = true;
+    }
+    return true;
+  }
+  return false;
+}
+
+void TcpSender::lose(std::size_t half) {
+  rests_[half].open = false;
+  retained_.lose(static_cast<int>(half));
+}
+
+bool TcpSender::backlog() const { return retained_.any_lost() || std::ranges::any_of(rests_, &Rest::open); }
+
+bool TcpSender::wants(std::size_t half) const {
+  if (rests_[half].open || retained_.any_lost()) return true;
+  if (framed_ == total_ || starved_) return false;
+  return striped_ ||
+         std::ranges::find(paths_, true, &DataPath::live) == paths_.begin() + static_cast<std::ptrdiff_t>(half);
+}
+
+}  // namespace yoke::direct

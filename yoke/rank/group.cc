@@ -1,0 +1,66 @@
+#include "yoke/rank/group.h"
+
+#include <array>
+
+#include "yoke/base/error.h"
+#include "yoke/base/hash.h"
+#include "yoke/base/json.h"
+#include "yoke/comm/nccl/nccl.h"
+
+namespace yoke {
+
+Group::Group(std::shared_ptr<DirectListener> listener, const RankPlace& place, const WorldOptions& options)
+    : listener_(std::move(listener)), place_(place), options_(options) {}
+
+void Group::connect(const Membership& membership, Deadline deadline) {
+  if (direct_) {
+    direct_->rebuild(membership, deadline);
+  } else {
+    auto made = make_direct(listener_, membership, place_.rank, options_.communicator, deadline);
+    const std::lock_guard lock(mutex_);
+    direct_ = std::move(made);
+  }
+  if (options_.carrier == Carrier::kNccl) connect_nccl(membership, deadline);
+}
+
+void Group::connect_nccl(const Membership& membership, Deadline deadline) {
+  if (nccl_) return nccl_->rebuild(membership, deadline);
+  auto made = make_nccl({.rank = place_.rank,
+                         .size = place_.size,
+                         .id = exchange_nccl_id(),
+                         .device = place_.local_rank,
+                         .exchange_id = [this](const Membership&) { return exchange_nccl_id(); },
+                         .communicator = options_.communicator},
+                        deadline);
+  const std::lock_guard lock(mutex_);
+  nccl_ = std::move(made);
+}
+
+std::string Group::exchange_nccl_id() {
+  std::string id = place_.rank == 0 ? make_nccl_id() : std::string(128, '\0');
+  broadcast(*direct_, id.data(), id.size(), DType::kI8, 0);
+  return id;
+}
+
+void Group::abort(const Error& reason) {
+  const std::lock_guard lock(mutex_);
+  if (direct_) direct_->abort(reason);
+  if (nccl_) nccl_->abort(reason);
+}
+
+std::string member_text(const std::string& node, const std::vector<HalfEndpoint>& endpoints) {
+  const Membership alone{.token = random_token_hex(32), .members = {{.node = node, .endpoints = endpoints}}};
+  return print_json(to_json(alone));
+}
+
+Membership membership_from_texts(const std::vector<std::string>& texts) {
+  Membership all;
+  for (const std::string& text : texts) {
+    Membership one = membership_from_json(parse_json(text, "a rank's address"));
+    if (all.members.empty()) all.token = one.token;
+    all.members.push_back(one.members.front());
+  }
+  return membership_from_json(to_json(all));  // validates the whole
+}
+
+}  // namespace yoke

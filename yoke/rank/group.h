@@ -1,0 +1,42 @@
+// The communicator of a world by one carrier, over the members as the launcher gave them. For NCCL a second, direct one
+// goes before it, over which the ranks agree on NCCL's id.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "yoke/comm/direct/direct.h"
+#include "yoke/rank/world.h"
+
+namespace yoke {
+
+class Group {
+ public:
+  Group(std::shared_ptr<DirectListener> listener, const RankPlace& place, const WorldOptions& options);
+
+  const std::vector<HalfEndpoint>& endpoints() const { return listener_->endpoints(); }
+  // Makes the communicator, or builds it anew for a later epoch.
+  void connect(const Membership& membership, Deadline deadline);
+  Communicator& comm() { return nccl_ ? *nccl_ : *direct_; }
+  // From any thread, also before there is a communicator; what is aborted stays so until the next connect().
+  void abort(const Error& reason);
+
+ private:
+  std::string exchange_nccl_id();
+  void connect_nccl(const Membership& membership, Deadline deadline);
+
+  std::shared_ptr<DirectListener> listener_;
+  RankPlace place_;
+  WorldOptions options_;
+  std::mutex mutex_;  // of the pointers, between the owner and abort()
+  std::unique_ptr<Communicator> direct_;
+  std::unique_ptr<Communicator> nccl_;
+};
+
+// One rank's part of a membership as text, for launchers that only let ranks exchange texts.
+std::string member_text(const std::string& node, const std::vector<HalfEndpoint>& endpoints);
+// The texts of all ranks, as each said its own; rank 0's token is the group's.
+Membership membership_from_texts(const std::vector<std::string>& texts);
+
+}  // namespace yoke

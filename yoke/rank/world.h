@@ -1,0 +1,66 @@
+// The group that this rank belongs to: found by whatever launcher started the process, connected by one communicator,
+// and rebuilt after a death where the job starts anew what is missing.
+//
+//   const auto world = join_world(*find_rank_place(environment_now()), {});
+//   while (work_left) {
+//     try { step(world->comm()); }
+//     catch (const Error& error) { world->recover(error); }   // throws where the job ends instead
+//   }
+//
+// In a job of yoke's (job/rank_channel.h) members come from the supervisor, who also tells who died: the operation
+// under way then throws that cause. Under mpirun and srun they are exchanged by MPI, under torchrun and in a
+// LeaderWorkerSet at rank 0's address (rendezvous.h); such groups end with the first death. One thread owns a World.
+#pragma once
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "yoke/comm/communicator.h"
+#include "yoke/job/rank_place.h"
+#include "yoke/spec/cluster.h"
+
+namespace yoke {
+
+class MpiSession;
+
+enum class Carrier { kAuto, kDirect, kMpi, kNccl };
+constexpr auto enum_names(Carrier) {
+  return std::array{std::pair{"auto", Carrier::kAuto}, std::pair{"direct", Carrier::kDirect},
+                    std::pair{"mpi", Carrier::kMpi}, std::pair{"nccl", Carrier::kNccl}};
+}
+
+struct WorldOptions {
+  Carrier carrier = Carrier::kAuto;  // direct in a job of yoke's and under torchrun, mpi under mpirun and srun
+  CommunicatorOptions communicator = {};
+  Seconds join_limit{60};          // until all ranks have come
+  std::optional<Cluster> cluster;  // tells this node's halves where the launcher does not
+};
+
+class World {
+ public:
+  virtual ~World() = default;
+
+  const RankPlace& place() const { return place_; }
+  virtual Communicator& comm() = 0;
+  // Where this rank listens, one for each half; empty where MPI carries the data.
+  virtual std::vector<HalfEndpoint> endpoints() const = 0;
+  // The MPI that started us; null where none did.
+  virtual std::shared_ptr<MpiSession> mpi() const { return nullptr; }
+  // After an Error of an operation: returns with a communicator that works, or throws what ended the job.
+  virtual void recover(const Error& failure) = 0;
+
+ protected:
+  explicit World(RankPlace place) : place_(std::move(place)) {}
+  RankPlace place_;
+};
+
+std::unique_ptr<World> join_world(const RankPlace& place, WorldOptions options);
+
+// Which of a cluster's nodes this machine is, by the addresses of its interfaces; null where it is none of them.
+const ClusterNode* find_own_node(const Cluster& cluster);
+
+}  // namespace yoke

@@ -1,0 +1,55 @@
+// A conversation to the text that a model was trained to continue, by the chat template of its folder.
+//
+//   const ChatTemplate chat = ChatTemplate::load(model_folder);
+//   const std::vector<Segment> text = chat.render(parse_json(R"([{"role": "user", "content": "Hi"}])", "request"));
+//   const std::vector<TokenId> ids = tokenizer.encode(text);
+//
+// What comes from messages, tools and variables is marked as a user's: it never becomes special tokens. Immutable once
+// read: any thread may render.
+#pragma once
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/text/jinja/template.h"
+#include "yoke/text/segment.h"
+
+namespace yoke {
+
+enum class ChatEnd {
+  kAnswerFollows,  // ends with the marks that begin an answer
+  kComplete,       // ends with the last message
+};
+
+struct ChatOptions {
+  ChatEnd end = ChatEnd::kAnswerFollows;
+  Document tools;                // a list of tools as the OpenAI API has them, or null
+  Document variables;            // a map of further variables such as enable_thinking, or null
+  std::optional<std::tm> clock;  // what strftime_now prints; the local time where it is not given
+  jinja::Limits limits;
+};
+
+class ChatTemplate {
+ public:
+  // chat_template.jinja, or the template in tokenizer_config.json. kNotFound where the folder has neither.
+  static ChatTemplate load(const std::filesystem::path& model_folder);
+  // `special_tokens` is a map of names such as bos_token to their texts.
+  static ChatTemplate parse(std::string_view source, std::string name, const Document& special_tokens = {});
+
+  // `messages` is a list of maps with role and content. What the template refuses is kInvalid.
+  std::vector<Segment> render(const Document& messages, const ChatOptions& options = {}) const;
+
+ private:
+  ChatTemplate(jinja::Template source, jinja::Value special_tokens)
+      : source_(std::move(source)), special_tokens_(std::move(special_tokens)) {}
+
+  jinja::Template source_;
+  std::optional<jinja::Template> with_tools_;  // some models have another template for tools
+  jinja::Value special_tokens_;
+};
+
+}  // namespace yoke

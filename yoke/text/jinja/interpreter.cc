@@ -1,0 +1,253 @@
+#include "yoke/text/jinja/interpreter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/base/error.h"
+#include "yoke/text/jinja/builtins.h"
+#include "yoke/text/jinja/lexer.h"
+
+namespace yoke::jinja {
+
+const Value* Arguments::find(std::size_t position, std::string_view name) const {
+  if (position < positional.size()) return &positional[position];
+  for (const auto& [given, value] : named) {
+    if (given == name) return &value;
+  }
+  return nullptr;
+}
+
+const Value* Interpreter::Scope::find(std::string_view name) const {
+  for (const Scope* scope = this; scope; scope = scope->parent) {
+    for (const auto& [known, value] : scope->names) {
+      if (known == name) return &value;
+    }
+  }
+  return nullptr;
+}
+
+void Interpreter::Scope::set(const std::string& name, Value value) {
+  for (auto& [known, held] : names) {
+    if (known == name) {
+      held = std::move(value);
+      return;
+    }
+  }
+  names.emplace_back(name, std::move(value));
+}
+
+// Counts while it lives.
+class Interpreter::Depth {
+ public:
+  explicit Depth(Interpreter& interpreter) : interpreter_(interpreter) {
+    if (interpreter_.depth_ >= interpreter_.limits_.depth) interpreter_.refuse("it recurses too deep");
+    ++interpreter_.depth_;
+  }
+  ~Depth() { --interpreter_.depth_; }
+  Depth(const Depth&) = delete;
+  Depth& operator=(const Depth&) = delete;
+
+ private:
+  Interpreter& interpreter_;
+};
+
+void Interpreter::refuse(std::string_view why) const { jinja::refuse(name_, line_, why); }
+
+void Interpreter::spend(std::uint64_t steps) {
+  steps_ += steps;
+  if (steps_ > limits_.steps) {
+    throw Error(ErrorCode::kExhausted,
+                fmt::format("{}, line {}: it does not come to an end within {} steps", name_, line_, limits_.steps));
+  }
+}
+
+void Interpreter::check_size(std::size_t bytes) const {
+  if (bytes > limits_.text_bytes) {
+    throw Error(ErrorCode::kExhausted,
+                fmt::format("{}, line {}: it makes a text of more than {} bytes", name_, line_, limits_.text_bytes));
+  }
+}
+
+Value Interpreter::text(MarkedText text) {
+  check_size(text.size());
+  spend(text.size() / 16);
+  return Value::text(std::move(text));
+}
+
+Value Interpreter::list(std::vector<Value> items) {
+  spend(items.size());
+  return Value::list(std::move(items));
+}
+
+void Interpreter::append(const MarkedText& text, MarkedText& out) {
+  check_size(out.size() + text.size());
+  spend(text.size() / 16);
+  out.append(text);
+}
+
+MarkedText Interpreter::run(const Map& variables) {
+  for (const auto& [name, value] : variables.entries) root_.set(name.text(), value);
+  try {
+    MarkedText out;
+    if (execute(program_, root_, out) != Flow::kNext) refuse("'break' and 'continue' belong into a loop");
+    return out;
+  } catch (Error& error) {
+    // Errors of values do not know the line.
+    if (error.message().starts_with(name_)) throw;
+    throw Error(error.code(), fmt::format("{}, line {}: {}", name_, line_, error.message()), error.hint());
+  }
+}
+
+Interpreter::Flow Interpreter::execute(const Block& block, Scope& scope, MarkedText& out) {
+  const Depth depth(*this);
+  for (const Statement& statement : block) {
+    line_ = statement.line;
+    spend(1);
+    if (const Flow flow = execute_statement(statement, scope, out); flow != Flow::kNext) return flow;
+  }
+  return Flow::kNext;
+}
+
+Interpreter::Flow Interpreter::execute_statement(const Statement& statement, Scope& scope, MarkedText& out) {
+  switch (statement.kind) {
+    case Statement::Kind::kText:
+      append(MarkedText(statement.text, Origin::kTemplate), out);
+      return Flow::kNext;
+    case Statement::Kind::kPrint:
+      append(print(evaluate(*statement.value, scope)), out);
+      return Flow::kNext;
+    case Statement::Kind::kIf:
+      return execute(evaluate(*statement.value, scope).truth() ? statement.body : statement.otherwise, scope, out);
+    case Statement::Kind::kFor:
+      return execute_for(statement, scope, out);
+    case Statement::Kind::kSet:
+      execute_set(statement, scope);
+      return Flow::kNext;
+    case Statement::Kind::kMacro:
+      scope.set(statement.macro->name,
+                Value::function({.name = statement.macro->name, .macro = statement.macro.get()}));
+      return Flow::kNext;
+    case Statement::Kind::kBlock:
+      return execute(statement.body, scope, out);
+    case Statement::Kind::kBreak:
+      return Flow::kBreak;
+    case Statement::Kind::kContinue:
+      return Flow::kContinue;
+  }
+  return Flow::kNext;
+}
+
+void Interpreter::assign(const std::vector<std::string>& targets, const Value& value, Scope& scope) {
+  if (targets.size() == 1) return scope.set(targets.front(), value);
+  const std::vector<Value> values = iterate(value);
+  if (values.size() != targets.size()) {
+    refuse(fmt::format("{} names cannot take {} values", targets.size(), values.size()));
+  }
+  for (std::size_t i = 0; i < targets.size(); ++i) scope.set(targets[i], values[i]);
+}
+
+namespace {
+
+Value loop_variable(const std::vector<Value>& items, std::size_t index) {
+  const auto count = static_cast<std::int64_t>(items.size());
+  const auto at = static_cast<std::int64_t>(index);
+  std::vector<std::pair<MarkedText, Value>> entries;
+  const auto add = [&](std::string_view name, Value value) {
+    entries.emplace_back(MarkedText(std::string(name), Origin::kTemplate), std::move(value));
+  };
+  add("index", Value::integer(at + 1));
+  add("index0", Value::integer(at));
+  add("first", Value::boolean(at == 0));
+  add("last", Value::boolean(at + 1 == count));
+  add("length", Value::integer(count));
+  add("revindex", Value::integer(count - at));
+  add("revindex0", Value::integer(count - at - 1));
+  if (index > 0) add("previtem", items[index - 1]);
+  if (index + 1 < items.size()) add("nextitem", items[index + 1]);
+  return Value::map(std::move(entries));
+}
+
+}  // namespace
+
+Interpreter::Flow Interpreter::execute_for(const Statement& loop, Scope& scope, MarkedText& out) {
+  std::vector<Value> items = iterate(evaluate(*loop.value, scope));
+  if (loop.condition) {
+    std::vector<Value> kept;
+    for (const Value& item : items) {
+      Scope inner{.parent = &scope};
+      assign(loop.targets, item, inner);
+      if (evaluate(*loop.condition, inner).truth()) kept.push_back(item);
+    }
+    items = std::move(kept);
+  }
+  if (items.empty()) return execute(loop.otherwise, scope, out);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    // What a round sets is gone in the next: Jinja's rule, and the reason for namespaces.
+    Scope inner{.parent = &scope};
+    assign(loop.targets, items[i], inner);
+    inner.set("loop", loop_variable(items, i));
+    spend(4);  // the loop variable costs more than an expression
+    if (execute(loop.body, inner, out) == Flow::kBreak) break;
+  }
+  return Flow::kNext;
+}
+
+void Interpreter::execute_set(const Statement& set, Scope& scope) {
+  const Value value = set.value ? evaluate(*set.value, scope) : text(capture(set.body, scope));
+  if (set.target_owner.empty()) return assign(set.targets, value, scope);
+  const Value* owner = scope.find(set.target_owner);
+  Namespace* entries = owner ? owner->as_namespace() : nullptr;
+  if (!entries) refuse(fmt::format("'{}' is not a namespace: only a namespace can be changed", set.target_owner));
+  if (value.as_namespace()) refuse("a namespace cannot hold a namespace");
+  for (auto& [name, held] : entries->entries) {
+    if (name == set.targets.front()) {
+      held = value;
+      return;
+    }
+  }
+  entries->entries.emplace_back(set.targets.front(), value);
+}
+
+MarkedText Interpreter::capture(const Block& body, Scope& scope) {
+  Scope inner{.parent = &scope};
+  MarkedText out;
+  if (execute(body, inner, out) != Flow::kNext) refuse("'break' and 'continue' belong into a loop");
+  return out;
+}
+
+Value Interpreter::call_macro(const Macro& macro, Arguments arguments) {
+  // A macro sees the names of the template, not those of its caller.
+  Scope inner{.parent = &root_};
+  const int line = line_;
+  if (arguments.positional.size() > macro.parameters.size()) {
+    refuse(fmt::format("the macro '{}' takes at most {} arguments", macro.name, macro.parameters.size()));
+  }
+  for (const auto& [name, value] : arguments.named) {
+    const bool known =
+        std::any_of(macro.parameters.begin(), macro.parameters.end(),
+                    [&, &wanted = name](const Parameter& parameter) { return parameter.name == wanted; });
+    if (!known) refuse(fmt::format("the macro '{}' has no argument '{}'", macro.name, name));
+  }
+  for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
+    const Parameter& parameter = macro.parameters[i];
+    if (const Value* given = arguments.find(i, parameter.name)) {
+      inner.set(parameter.name, *given);
+    } else {
+      inner.set(parameter.name,
+                parameter.otherwise ? evaluate(*parameter.otherwise, inner) : Value::undefined(parameter.name));
+    }
+  }
+  Value result = text(capture(macro.body, inner));
+  line_ = line;
+  return result;
+}
+
+Value Interpreter::evaluate(const Expression& expression, Scope& scope) {
+  const Depth depth(*this);
+  line_ = expression.line;
+  spend(1);
+  return evaluate_known(expression, scope);
+}
+
+}  // namespace yoke::jinja

@@ -1,0 +1,229 @@
+// The methods of texts and maps, as Python has them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "yoke/text/jinja/builtins.h"
+#include "yoke/text/unicode.h"
+
+namespace yoke::jinja {
+namespace {
+
+enum class Ends { kBoth, kStart, kEnd };
+
+// Without the given characters at the ends, or without white space.
+Value strip(Interpreter& interpreter, const Arguments& arguments, Ends ends) {
+  const MarkedText& text = text_subject(interpreter, arguments);
+  const Value* given = arguments.find(0, "chars");
+  std::string_view kept = text.text();
+  if (!given || given->is_none()) {
+    if (ends != Ends::kEnd) kept = trim_start(kept);
+    if (ends != Ends::kStart) kept = trim_end(kept);
+  } else {
+    const std::string& unwanted = text_argument(interpreter, arguments, 0, "chars").text();
+    const auto is_unwanted = [&](std::string_view character) { return unwanted.find(character) != std::string::npos; };
+    while (ends != Ends::kEnd && !kept.empty() && is_unwanted(kept.substr(0, utf8_length(kept)))) {
+      kept.remove_prefix(utf8_length(kept));
+    }
+    while (ends != Ends::kStart && !kept.empty()) {
+      std::size_t start = kept.size() - 1;
+      while (start > 0 && (static_cast<unsigned char>(kept[start]) & 0xC0U) == 0x80U) --start;
+      if (!is_unwanted(kept.substr(start))) break;
+      kept.remove_suffix(kept.size() - start);
+    }
+  }
+  return interpreter.text(text.slice(static_cast<std::size_t>(kept.data() - text.text().data()), kept.size()));
+}
+
+Value strip_both(Interpreter& i, const Arguments& a) { return strip(i, a, Ends::kBoth); }
+Value strip_start(Interpreter& i, const Arguments& a) { return strip(i, a, Ends::kStart); }
+Value strip_end(Interpreter& i, const Arguments& a) { return strip(i, a, Ends::kEnd); }
+
+// At white space: runs of it separate, and none is at the ends.
+Value split_words(Interpreter& interpreter, const MarkedText& text) {
+  std::vector<Value> words;
+  const std::string_view all = text.text();
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= all.size();) {
+    const bool ends = at == all.size() || is_white_space(code_point(all.substr(at)));
+    const std::size_t next = at == all.size() ? at + 1 : at + utf8_length(all.substr(at));
+    if (ends && at > begin) words.push_back(interpreter.text(text.slice(begin, at - begin)));
+    if (ends) begin = next;
+    at = next;
+  }
+  return interpreter.list(std::move(words));
+}
+
+std::vector<std::size_t> find_all(const std::string& text, const std::string& part) {
+  std::vector<std::size_t> places;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+    places.push_back(at);
+  return places;
+}
+
+Value split_at(Interpreter& interpreter, const Arguments& arguments, Ends from) {
+  const MarkedText& text = text_subject(interpreter, arguments);
+  interpreter.spend(text.size() / 16);
+  const Value* given = arguments.find(0, "sep");
+  if (!given || given->is_none()) return split_words(interpreter, text);
+  const std::string& separator = text_argument(interpreter, arguments, 0, "sep").text();
+  if (separator.empty()) interpreter.refuse("a text cannot be split at nothing");
+  std::vector<std::size_t> places = find_all(text.text(), separator);
+  const std::int64_t most = integer_argument(interpreter, arguments, 1, "maxsplit", -1);
+  if (most >= 0 && static_cast<std::size_t>(most) < places.size()) {
+    const auto wanted = static_cast<std::ptrdiff_t>(most);
+    if (from == Ends::kStart) places.erase(places.begin() + wanted, places.end());
+    if (from == Ends::kEnd) places.erase(places.begin(), places.end() - wanted);
+  }
+  std::vector<Value> parts;
+  std::size_t begin = 0;
+  for (const std::size_t at : places) {
+    parts.push_back(interpreter.text(text.slice(begin, at - begin)));
+    begin = at + separator.size();
+  }
+  parts.push_back(interpreter.text(text.slice(begin, text.size())));
+  return interpreter.list(std::move(parts));
+}
+
+Value split_left(Interpreter& i, const Arguments& a) { return split_at(i, a, Ends::kStart); }
+Value split_right(Interpreter& i, const Arguments& a) { return split_at(i, a, Ends::kEnd); }
+
+Value split_lines(Interpreter& interpreter, const Arguments& arguments) {
+  const MarkedText& text = text_subject(interpreter, arguments);
+  std::vector<Value> lines;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.text().find('\n', begin), text.size());
+    const bool has_return = end > begin && text.text()[end - 1] == '\r';
+    lines.push_back(interpreter.text(text.slice(begin, end - begin - (has_return ? 1 : 0))));
+    begin = end + 1;
+  }
+  return interpreter.list(std::move(lines));
+}
+
+// One text, or any of a list.
+bool any_text(Interpreter& interpreter, const Arguments& arguments,
+              bool (*matches)(std::string_view, std::string_view)) {
+  const std::string& text = text_subject(interpreter, arguments).text();
+  if (const Value* given = arguments.find(0, "prefix"); given && given->as_list()) {
+    return std::any_of(given->as_list()->items.begin(), given->as_list()->items.end(),
+                       [&](const Value& item) { return item.as_text() && matches(text, item.as_text()->text()); });
+  }
+  return matches(text, text_argument(interpreter, arguments, 0, "prefix").text());
+}
+
+Value starts_with(Interpreter& interpreter, const Arguments& arguments) {
+  return Value::boolean(
+      any_text(interpreter, arguments, [](std::string_view a, std::string_view b) { return a.starts_with(b); }));
+}
+Value ends_with(Interpreter& interpreter, const Arguments& arguments) {
+  return Value::boolean(
+      any_text(interpreter, arguments, [](std::string_view a, std::string_view b) { return a.ends_with(b); }));
+}
+
+Value remove_prefix(Interpreter& interpreter, const Arguments& arguments) {
+  const MarkedText& text = text_subject(interpreter, arguments);
+  const std::string& prefix = text_argument(interpreter, arguments, 0, "prefix").text();
+  return interpreter.text(text.text().starts_with(prefix) ? text.slice(prefix.size(), text.size()) : text);
+}
+Value remove_suffix(Interpreter& interpreter, const Arguments& arguments) {
+  const MarkedText& text = text_subject(interpreter, arguments);
+  const std::string& suffix = text_argument(interpreter, arguments, 0, "suffix").text();
+  return interpreter.text(text.text().ends_with(suffix) ? text.slice(0, text.size() - suffix.size()) : text);
+}
+
+Value find_in(Interpreter& interpreter, const Arguments& arguments) {
+  const std::string& text = text_subject(interpreter, arguments).text();
+  const std::size_t at = text.find(text_argument(interpreter, arguments, 0, "sub").text());
+  if (at == std::string::npos) return Value::integer(-1);
+  const std::string_view before = std::string_view(text).substr(0, at);
+  return Value::integer(std::count_if(before.begin(), before.end(),
+                                      [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+Value count_of(Interpreter& interpreter, const Arguments& arguments) {
+  const std::string& part = text_argument(interpreter, arguments, 0, "sub").text();
+  if (part.empty()) interpreter.refuse("nothing cannot be counted");
+  return Value::integer(static_cast<std::int64_t>(find_all(text_subject(interpreter, arguments).text(), part).size()));
+}
+
+// A filter of the same name does the same to the same subject.
+template <char const* kName>
+Value as_filter(Interpreter& interpreter, const Arguments& arguments) {
+  return interpreter.filter(kName, arguments);
+}
+constexpr char kUpper[] = "upper";
+constexpr char kLower[] = "lower";
+constexpr char kTitle[] = "title";
+constexpr char kCapitalize[] = "capitalize";
+constexpr char kReplace[] = "replace";
+
+Value join_items(Interpreter& interpreter, const Arguments& arguments) {
+  const Value* items = arguments.find(0, "items");
+  if (!items) interpreter.refuse("'join' needs a list");
+  return interpreter.filter("join", {.subject = *items, .positional = {arguments.subject}});
+}
+
+template <bool kKeys, bool kValues>
+Value map_entries(Interpreter& interpreter, const Arguments& arguments) {
+  std::vector<Value> all;
+  for (const auto& [key, value] : arguments.subject.as_map()->entries) {
+    if (kKeys && kValues) {
+      all.push_back(interpreter.list({Value::text(key), value}));
+    } else {
+      all.push_back(kKeys ? Value::text(key) : value);
+    }
+  }
+  return interpreter.list(std::move(all));
+}
+
+Value get_entry(Interpreter& interpreter, const Arguments& arguments) {
+  const Map& map = *arguments.subject.as_map();
+  interpreter.spend(map.entries.size() / 8);
+  const Value* key = arguments.find(0, "key");
+  const Value* found = key && key->as_text() ? map.find(key->as_text()->text()) : nullptr;
+  if (found) return *found;
+  const Value* otherwise = arguments.find(1, "default");
+  return otherwise ? *otherwise : Value::none();
+}
+
+}  // namespace
+
+Builtin find_text_method(std::string_view name) {
+  static const std::map<std::string_view, Builtin> kMethods = {
+      {"strip", strip_both},
+      {"lstrip", strip_start},
+      {"rstrip", strip_end},
+      {"split", split_left},
+      {"rsplit", split_right},
+      {"splitlines", split_lines},
+      {"startswith", starts_with},
+      {"endswith", ends_with},
+      {"removeprefix", remove_prefix},
+      {"removesuffix", remove_suffix},
+      {"find", find_in},
+      {"count", count_of},
+      {"join", join_items},
+      {"upper", as_filter<kUpper>},
+      {"lower", as_filter<kLower>},
+      {"title", as_filter<kTitle>},
+      {"capitalize", as_filter<kCapitalize>},
+      {"replace", as_filter<kReplace>},
+  };
+  const auto found = kMethods.find(name);
+  return found == kMethods.end() ? nullptr : found->second;
+}
+
+Builtin find_map_method(std::string_view name) {
+  static const std::map<std::string_view, Builtin> kMethods = {
+      {"items", map_entries<true, true>},
+      {"keys", map_entries<true, false>},
+      {"values", map_entries<false, true>},
+      {"get", get_entry},
+  };
+  const auto found = kMethods.find(name);
+  return found == kMethods.end() ? nullptr : found->second;
+}
+
+}  // namespace yoke::jinja

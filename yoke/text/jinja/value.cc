@@ -1,0 +1,157 @@
+#include "yoke/text/jinja/value.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "yoke/base/error.h"
+#include "yoke/text/unicode.h"
+
+namespace yoke::jinja {
+namespace {
+
+int depth_over(int deepest) {
+  if (deepest >= Value::kDepthMost) {
+    throw Error(ErrorCode::kInvalid,
+                fmt::format("lists and maps are nested more than {} deep, or hold a namespace", Value::kDepthMost));
+  }
+  return deepest + 1;
+}
+
+Value number_from(const std::string& text) {
+  std::int64_t whole = 0;
+  const char* const end = text.data() + text.size();
+  if (const auto [rest, failure] = std::from_chars(text.data(), end, whole); failure == std::errc{} && rest == end) {
+    return Value::integer(whole);
+  }
+  double real = 0;
+  std::from_chars(text.data(), end, real);
+  return Value::real(real);
+}
+
+bool equal_lists(const List& a, const List& b) {
+  return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), equal);
+}
+
+bool equal_maps(const Map& a, const Map& b) {
+  return a.entries.size() == b.entries.size() &&
+         std::all_of(a.entries.begin(), a.entries.end(), [&](const auto& entry) {
+           const Value* other = b.find(entry.first.text());
+           return other && equal(entry.second, *other);
+         });
+}
+
+}  // namespace
+
+const Value* Map::find(std::string_view key) const {
+  for (const auto& [name, value] : entries) {
+    if (name.text() == key) return &value;
+  }
+  return nullptr;
+}
+
+Value Value::text(MarkedText value) { return Value(std::make_shared<const MarkedText>(std::move(value))); }
+
+Value Value::list(std::vector<Value> items) {
+  int deepest = 0;
+  for (const Value& item : items) deepest = std::max(deepest, item.depth());
+  return Value(std::make_shared<const List>(List{std::move(items), depth_over(deepest)}));
+}
+
+Value Value::map(std::vector<std::pair<MarkedText, Value>> entries) {
+  int deepest = 0;
+  for (const auto& [key, value] : entries) deepest = std::max(deepest, value.depth());
+  return Value(std::make_shared<const Map>(Map{std::move(entries), depth_over(deepest)}));
+}
+
+Value Value::name_space(Namespace entries) { return Value(std::make_shared<Namespace>(std::move(entries))); }
+Value Value::function(Function function) { return Value(std::make_shared<const Function>(std::move(function))); }
+
+Value Value::from_document(const Document& document, Origin origin) {
+  switch (document.kind) {
+    case Document::Kind::kNull:
+      return none();
+    case Document::Kind::kBool:
+      return boolean(document.text == "true");
+    case Document::Kind::kNumber:
+      return number_from(document.text);
+    case Document::Kind::kText:
+    case Document::Kind::kPlain:
+      return text(replace_invalid_utf8(document.text), origin);
+    case Document::Kind::kList: {
+      std::vector<Value> items;
+      for (const Document& item : document.items) items.push_back(from_document(item, origin));
+      return list(std::move(items));
+    }
+    case Document::Kind::kMap: {
+      std::vector<std::pair<MarkedText, Value>> entries;
+      for (const auto& [key, value] : document.fields) {
+        entries.emplace_back(MarkedText(replace_invalid_utf8(key), origin), from_document(value, origin));
+      }
+      return map(std::move(entries));
+    }
+  }
+  return none();
+}
+
+double Value::number() const {
+  if (const bool* flag = as_bool()) return *flag ? 1 : 0;
+  if (const std::int64_t* whole = as_integer()) return static_cast<double>(*whole);
+  return *as_real();
+}
+
+bool Value::truth() const {
+  if (is_number()) return number() != 0;
+  if (const MarkedText* text = as_text()) return text->size() != 0;
+  if (const List* list = as_list()) return !list->items.empty();
+  if (const Map* map = as_map()) return !map->entries.empty();
+  return !is_undefined() && !is_none();
+}
+
+int Value::depth() const {
+  if (const List* list = as_list()) return list->depth;
+  if (const Map* map = as_map()) return map->depth;
+  // A namespace inside a list could come to hold that list; a method holds its receiver.
+  if (as_namespace()) return kDepthMost;
+  if (const Function* function = as_function()) return function->receiver ? function->receiver->depth() : 0;
+  return 0;
+}
+
+std::string_view Value::kind() const {
+  constexpr std::string_view kNames[] = {"undefined", "none",   "a bool", "an integer",  "a float",
+                                         "a text",    "a list", "a map",  "a namespace", "a function"};
+  return kNames[data_.index()];
+}
+
+std::string Value::undefined_name() const {
+  const Undefined* undefined = as<Undefined>();
+  return undefined ? undefined->name : std::string();
+}
+
+bool equal(const Value& a, const Value& b) {
+  if (const auto* x = a.as_integer(), *y = b.as_integer(); x && y) return *x == *y;
+  if (a.is_number() && b.is_number()) return a.number() == b.number();
+  if (const auto* x = a.as_text(), *y = b.as_text(); x && y) return x->text() == y->text();
+  if (const auto* x = a.as_list(), *y = b.as_list(); x && y) return equal_lists(*x, *y);
+  if (const auto* x = a.as_map(), *y = b.as_map(); x && y) return equal_maps(*x, *y);
+  if (a.as_namespace() || a.as_function()) {
+    return a.as_namespace() == b.as_namespace() && a.as_function() == b.as_function();
+  }
+  return (a.is_none() && b.is_none()) || (a.is_undefined() && b.is_undefined());
+}
+
+int compare(const Value& a, const Value& b) {
+  if (const auto* x = a.as_integer(), *y = b.as_integer(); x && y) return *x < *y ? -1 : *x > *y;
+  if (a.is_number() && b.is_number()) return a.number() < b.number() ? -1 : a.number() > b.number();
+  if (const auto* x = a.as_text(), *y = b.as_text(); x && y) return x->text().compare(y->text());
+  if (const auto* x = a.as_list(), *y = b.as_list(); x && y) {
+    for (std::size_t i = 0; i < x->items.size() && i < y->items.size(); ++i) {
+      if (!equal(x->items[i], y->items[i])) return compare(x->items[i], y->items[i]);
+    }
+    return x->items.size() < y->items.size() ? -1 : x->items.size() > y->items.size();
+  }
+  throw Error(ErrorCode::kInvalid, fmt::format("{} and {} have no order", a.kind(), b.kind()));
+}
+
+}  // namespace yoke::jinja

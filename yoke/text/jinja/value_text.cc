@@ -1,0 +1,185 @@
+// Values as text: Python's way and JSON's.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "yoke/base/error.h"
+#include "yoke/text/jinja/value.h"
+#include "yoke/text/unicode.h"
+
+namespace yoke::jinja {
+namespace {
+
+// As Python's repr: 1.0, 1e+16, inf.
+std::string print_real(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+// A text inside a list: quoted as Python does, by ' unless that would need an escape and " would not.
+void quote(const MarkedText& value, MarkedText& out) {
+  const std::string& text = value.text();
+  const bool prefers_double = text.find('\'') != std::string::npos && text.find('"') == std::string::npos;
+  const char mark = prefers_double ? '"' : '\'';
+  out.append(std::string_view(&mark, 1), Origin::kTemplate);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const auto byte = static_cast<unsigned char>(c);
+    std::string escaped;
+    if (c == mark || c == '\\') escaped = std::string("\\") + c;
+    if (c == '\n') escaped = "\\n";
+    if (c == '\r') escaped = "\\r";
+    if (c == '\t') escaped = "\\t";
+    if (escaped.empty() && (byte < 0x20 || byte == 0x7F)) escaped = fmt::format("\\x{:02x}", byte);
+    if (escaped.empty()) {
+      out.append(value.slice(i, 1));
+    } else {
+      out.append(escaped, value.weakest());
+    }
+  }
+  out.append(std::string_view(&mark, 1), Origin::kTemplate);
+}
+
+void print_into(const Value& value, MarkedText& out);
+
+void print_inside(const Value& value, MarkedText& out) {
+  if (const MarkedText* text = value.as_text()) {
+    quote(*text, out);
+  } else {
+    print_into(value, out);
+  }
+}
+
+void print_list(const List& list, MarkedText& out) {
+  out.append("[", Origin::kTemplate);
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    if (i > 0) out.append(", ", Origin::kTemplate);
+    print_inside(list.items[i], out);
+  }
+  out.append("]", Origin::kTemplate);
+}
+
+void print_map(const Map& map, MarkedText& out) {
+  out.append("{", Origin::kTemplate);
+  for (std::size_t i = 0; i < map.entries.size(); ++i) {
+    if (i > 0) out.append(", ", Origin::kTemplate);
+    quote(map.entries[i].first, out);
+    out.append(": ", Origin::kTemplate);
+    print_inside(map.entries[i].second, out);
+  }
+  out.append("}", Origin::kTemplate);
+}
+
+void print_into(const Value& value, MarkedText& out) {
+  if (const MarkedText* text = value.as_text()) return out.append(*text);
+  if (const List* list = value.as_list()) return print_list(*list, out);
+  if (const Map* map = value.as_map()) return print_map(*map, out);
+  if (const bool* flag = value.as_bool()) return out.append(*flag ? "True" : "False", Origin::kTemplate);
+  if (const auto* whole = value.as_integer()) return out.append(fmt::format("{}", *whole), Origin::kTemplate);
+  if (const double* real = value.as_real()) return out.append(print_real(*real), Origin::kTemplate);
+  if (value.is_none()) return out.append("None", Origin::kTemplate);
+  if (!value.is_undefined()) throw Error(ErrorCode::kInvalid, fmt::format("{} cannot be printed", value.kind()));
+}
+
+class JsonWriter {
+ public:
+  explicit JsonWriter(JsonStyle style) : style_(style) {}
+
+  void write(const Value& value) {
+    if (const MarkedText* text = value.as_text()) return write_text(*text);
+    if (const List* list = value.as_list()) {
+      return write_items('[', ']', list->items, [&](const Value& item) { write(item); });
+    }
+    if (const Map* map = value.as_map()) {
+      return write_items('{', '}', map->entries, [&](const auto& entry) {
+        write_text(entry.first);
+        out_ += ": ";
+        write(entry.second);
+      });
+    }
+    if (const bool* flag = value.as_bool()) {
+      out_ += *flag ? "true" : "false";
+    } else if (value.is_number()) {
+      out_ += print(value).text();
+    } else if (value.is_none()) {
+      out_ += "null";
+    } else {
+      throw Error(ErrorCode::kInvalid, fmt::format("{} has no JSON form", value.kind()));
+    }
+  }
+
+  MarkedText take() { return {std::move(out_), weakest_}; }
+
+ private:
+  template <class Items, class Write>
+  void write_items(char open, char close, const Items& items, Write write_item) {
+    out_ += open;
+    ++level_;
+    bool first = true;
+    for (const auto& item : items) {
+      if (!first) out_ += style_.indent >= 0 ? "," : ", ";
+      first = false;
+      new_line();
+      write_item(item);
+    }
+    --level_;
+    if (!first) new_line();
+    out_ += close;
+  }
+
+  void new_line() {
+    if (style_.indent >= 0) out_ += "\n" + std::string(static_cast<std::size_t>(style_.indent * level_), ' ');
+  }
+
+  void write_text(const MarkedText& text) {
+    if (text.weakest() == Origin::kUser) weakest_ = Origin::kUser;
+    constexpr std::string_view kValues = "\"\\\b\f\n\r\t";
+    constexpr std::string_view kNames = "\"\\bfnrt";
+    out_ += '"';
+    for (std::string_view rest = text.text(); !rest.empty(); rest.remove_prefix(utf8_length(rest))) {
+      const char32_t code = code_point(rest);
+      if (const std::size_t known = kValues.find(rest.front()); known != std::string_view::npos) {
+        out_ += '\\';
+        out_ += kNames[known];
+      } else if (code < 0x20 || (style_.only_ascii && code > 0x7F)) {
+        write_escape(code);
+      } else {
+        out_ += rest.substr(0, utf8_length(rest));
+      }
+    }
+    out_ += '"';
+  }
+
+  void write_escape(char32_t code) {
+    if (code < 0x10000) {
+      out_ += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(code));
+    } else {
+      write_escape(0xD800 + ((code - 0x10000) >> 10));
+      write_escape(0xDC00 + ((code - 0x10000) & 0x3FF));
+    }
+  }
+
+  JsonStyle style_;
+  int level_ = 0;
+  std::string out_;
+  Origin weakest_ = Origin::kTemplate;
+};
+
+}  // namespace
+
+MarkedText print(const Value& value) {
+  MarkedText out;
+  print_into(value, out);
+  return out;
+}
+
+MarkedText to_json(const Value& value, JsonStyle style) {
+  JsonWriter writer(style);
+  writer.write(value);
+  return writer.take();
+}
+
+}  // namespace yoke::jinja
