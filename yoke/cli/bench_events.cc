@@ -51,19 +51,17 @@ void EventReader::take_line(const std::string& line) {
     std::vector<CollectiveRow> rows = std::move(run_.rows);
     run_ = collective_run_from_json(*end);
     run_.rows = std::move(rows);
-    ended_ = true;
-    if (sink_) sink_->end(run_);
   } else {
     throw Error(ErrorCode::kInvalid, "rank 0 wrote something else than its run: " + printable(line, 120));
   }
 }
 
-void EventReader::break_off(const Error& why) {
-  if (!began_ || (ended_ && run_.failure)) return;
-  run_.failure = failure_of(why);
-  run_.ended = time_of_day();
-  if (sink_ && !ended_) sink_->end(run_);
-  ended_ = true;
+const CollectiveRun& EventReader::finish(const std::optional<Error>& cause) {
+  if (cause && !began_) throw Error(*cause);
+  if (cause) run_.failure = failure_of(*cause);
+  if (run_.ended.empty()) run_.ended = time_of_day();
+  if (sink_) sink_->end(run_);
+  return run_;
 }
 
 }  // namespace yoke

@@ -1,5 +1,6 @@
 // A run that crosses from rank 0's process to the one that prints it: a JSON text a line, as the sink is told.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,10 +23,9 @@ class EventReader {
 
   // A piece of the stream; what is no event is an Error(kInvalid).
   void take(std::string_view bytes);
-  bool ended() const { return ended_; }
-  const CollectiveRun& run() const { return run_; }
-  // The stream broke off: what came before holds, with this as its failure.
-  void break_off(const Error& why);
+  // The ranks are gone. Where something ended them, that is the run's failure, and what came before it holds; where
+  // nothing had come, it is thrown.
+  const CollectiveRun& finish(const std::optional<Error>& cause);
 
  private:
   void take_line(const std::string& line);
@@ -33,7 +33,7 @@ class EventReader {
   CollectiveSink* sink_;
   std::string partial_;
   CollectiveRun run_;
-  bool began_ = false, ended_ = false;
+  bool began_ = false;
 };
 
 }  // namespace yoke

@@ -10,6 +10,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
+#include "yoke/base/result.h"
 #include "yoke/bench/bare_exchange.h"
 #include "yoke/cli/bench_events.h"
 #include "yoke/cli/bench_mpirun.h"
@@ -74,15 +75,15 @@ CollectiveRun run_job_ranks(const RankRequest& request, const CollectiveOptions&
   spec.on_event = [](const JobEvent& event) {
     if (event.kind == JobEvent::Kind::kNotice) fmt::print(stderr, "yoke: {}\n", event.text);
   };
+  std::optional<Error> cause;
   try {
     Job job(std::move(spec));
     const JobOutcome outcome = job.wait();
-    if (outcome.cause) throw outcome.cause->error;
+    if (outcome.cause) cause = outcome.cause->error;
   } catch (const Error& error) {  // also Ctrl-C: the rows that came are kept
-    reader.break_off(error);
-    if (!reader.ended()) throw;
+    cause = error;
   }
-  return reader.run();
+  return reader.finish(cause);
 }
 
 RankRequest read_task(const Document& task, CollectiveOptions& options) {
@@ -144,12 +145,14 @@ CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& opt
   if (request.transport == Transport::kThreads) return run_threads(rank_count(request), options, sink);
   if (request.transport == Transport::kMpi || request.beside == Beside::kMpi) {
     EventReader reader(sink);
-    run_under_mpirun({.ranks = rank_count(request),
-                      .cluster = request.cluster,
-                      .variable = kTaskVariable,
-                      .task = task_text(request, options),
-                      .on_output = [&](std::string_view bytes) { reader.take(bytes); }});
-    return reader.run();
+    const auto done = try_to([&] {
+      run_under_mpirun({.ranks = rank_count(request),
+                        .cluster = request.cluster,
+                        .variable = kTaskVariable,
+                        .task = task_text(request, options),
+                        .on_output = [&](std::string_view bytes) { reader.take(bytes); }});
+    });
+    return reader.finish(done ? std::nullopt : std::optional(done.error()));
   }
   return run_job_ranks(request, options, sink);
 }
@@ -163,10 +166,17 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
   if (request.beside == Beside::kMpi) beside = beside_mpi(world->mpi());
   if (request.beside == Beside::kSocket) beside = beside_socket(*world, options);
   const bool is_first = place.rank == 0;
-  CollectiveRun run = run_collective_bench(world->comm(), options, facts_of_this_process(place.local_rank),
-                                           {.sink = is_first ? sink : nullptr, .beside = beside ? &*beside : nullptr});
-  if (!is_first) return std::nullopt;
-  return run;
+  try {
+    CollectiveRun run =
+        run_collective_bench(world->comm(), options, facts_of_this_process(place.local_rank),
+                             {.sink = is_first ? sink : nullptr, .beside = beside ? &*beside : nullptr});
+    if (run.failure && place.origin == Origin::kYoke) world->recover(to_error(*run.failure));
+    if (!is_first) return std::nullopt;
+    return run;
+  } catch (const Error& error) {
+    if (place.origin == Origin::kYoke) world->recover(error);  // throws what ended the job, which knows more
+    throw;
+  }
 }
 
 std::optional<int> run_bench_part(const std::vector<std::string>& arguments) {

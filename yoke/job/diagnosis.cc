@@ -14,8 +14,9 @@ namespace {
 
 // How long evidence waits for a better one: a message over ssh on a loaded machine.
 constexpr Seconds kSettleTime{0.35};
-// A node that has missed two heartbeats may be about to be found dead.
-constexpr Seconds kSilentTime{0.6};
+// A node whose ranks and supervisor died together is not told from a cut until its heartbeats stay away: what is heard
+// this soon after the evidence may have been sent before it.
+constexpr Seconds kTravelTime{0.1};
 // But nobody waits longer than this: a channel is found lost after 2 s of silence, and a question of 1 s.
 constexpr Seconds kPatience{4};
 
@@ -165,9 +166,9 @@ void Diagnosis::group_left(const Join& join, Instant now) {
        .error = error});
 }
 
-bool Diagnosis::someone_is_silent(Instant now) const {
-  return std::any_of(heard_.begin(), heard_.end(),
-                     [&](const auto& heard) { return heard && after(now, *heard, kSilentTime); });
+bool Diagnosis::all_live_after(Instant evidence) const {
+  return std::all_of(heard_.begin(), heard_.end(),
+                     [&](const auto& heard) { return !heard || after(*heard, evidence, kTravelTime); });
 }
 
 std::optional<JobCause> Diagnosis::verdict(Instant now) const {
@@ -176,7 +177,7 @@ std::optional<JobCause> Diagnosis::verdict(Instant now) const {
                                      [](const Evidence& x, const Evidence& y) { return x.weight < y.weight; });
   if (best->weight == Weight::kCertain) return best->cause;
   const Instant first = evidence_.front().at;
-  const bool settled = after(now, first, kSettleTime) && !someone_is_silent(now);
+  const bool settled = after(now, first, kSettleTime) && all_live_after(first);
   if (!settled && !after(now, first, kPatience)) return std::nullopt;
   return best->cause;
 }

@@ -55,7 +55,7 @@ class Diagnosis {
   const std::string& name_of_rank(int rank) const;
   bool is_rank(int rank) const { return rank >= 0 && rank < static_cast<int>(node_of_rank_.size()); }
   void add(Weight weight, Instant now, JobCause cause);
-  bool someone_is_silent(Instant now) const;
+  bool all_live_after(Instant evidence) const;
   void add_cut(int a, int b, const PathReport& report, Instant now);
   std::string halves_left(int a, int b) const;
 
