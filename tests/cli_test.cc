@@ -125,6 +125,7 @@ TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
                                                                                     {"bench", "memory"},
                                                                                     {"bench", "report"},
                                                                                     {"bench", "scaling"},
+                                                                                    {"bench", "recovery"},
                                                                                     {"cluster"},
                                                                                     {"cluster", "show"},
                                                                                     {"cluster", "reach"},

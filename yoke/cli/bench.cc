@@ -111,6 +111,7 @@ CommandRow bench_command() {
     commands.push_back(collective_command(kind));
   for (CommandRow& command : bench_machine_commands()) commands.push_back(std::move(command));
   commands.push_back(bench_scaling_command());
+  commands.push_back(bench_recovery_command());
   for (CommandRow& command : bench_history_commands()) commands.push_back(std::move(command));
   return {
       .name = "bench",

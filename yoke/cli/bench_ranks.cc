@@ -195,7 +195,7 @@ std::optional<int> run_bench_part(const std::vector<std::string>& arguments) {
     return 0;
   } catch (const Error& error) {
     fmt::print(stderr, "{}\n", error.message());
-    return info(error.code()).exit_status;
+    return error.exit_status();
   }
 }
 

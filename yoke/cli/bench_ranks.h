@@ -45,5 +45,7 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
 
 // `yoke bench-rank`, which run_ranks starts on the nodes; rank 0 writes the run to standard output, an event a line.
 std::optional<int> run_bench_part(const std::vector<std::string>& arguments);
+// The same for `yoke bench recovery`.
+std::optional<int> run_recovery_part(const std::vector<std::string>& arguments);
 
 }  // namespace yoke

@@ -11,6 +11,7 @@ std::vector<CommandRow> command_table();
 CommandRow bench_command();
 std::vector<CommandRow> bench_history_commands();  // of bench_command
 std::vector<CommandRow> bench_machine_commands();  // of bench_command
+CommandRow bench_recovery_command();               // of bench_command
 CommandRow bench_scaling_command();                // of bench_command
 CommandRow cluster_command();
 CommandRow cluster_reach_command();  // of cluster_command

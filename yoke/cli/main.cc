@@ -19,5 +19,6 @@ int main(int argc, char** argv) {
   if (const auto status = yoke::run_lab_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_job_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_bench_part({argv + 1, argv + argc})) return *status;
+  if (const auto status = yoke::run_recovery_part({argv + 1, argv + argc})) return *status;
   return yoke::run_command_line({argv + 1, argv + argc});
 }

@@ -35,10 +35,11 @@ Group::Group(std::shared_ptr<DirectListener> listener, std::shared_ptr<Vitals> v
 Group::~Group() { leave(Deadline::after(kFlushTime)); }
 
 void Group::leave(Deadline deadline) {
+  if (std::exchange(left_, true)) return;
   {
     const std::lock_guard lock(running_);
-    for (TcpChannel* link : links_) {
-      if (!vitals_->failed()) link->flush(deadline);
+    if (!vitals_->failed()) {
+      for (TcpChannel* link : links_) link->flush(deadline);
     }
   }
   heart_.reset();

@@ -55,6 +55,7 @@ class Group {
   std::unique_ptr<Algorithms> algorithms_;
   std::mutex running_;  // held by the operation under way, so that the heart mends only between operations
   std::vector<float> scratch_;
+  bool left_ = false;
   std::unique_ptr<Heart> heart_;  // last: its thread uses the rest
 };
 

@@ -1,7 +1,8 @@
 // How long a rank looks for data by itself before it sleeps in the kernel. Waking an idle core takes tens of
 // microseconds, so on a quiet machine looking wins; where the cores have other work, whoever spins uses up its time
 // slice and then stands in line for milliseconds just when its data come. The kernel counts how often a thread was
-// pushed aside; where that rises, we stop spinning for a while, each time for longer. One thread.
+// pushed aside and how long it ran; where that tells of other work, we stop spinning for a while, each time for longer.
+// One thread.
 #pragma once
 #include <cstdint>
 
@@ -32,7 +33,12 @@ class Patience {
   unsigned spins_ = 0;
   Instant spin_until_{};
   Instant look_since_{}, quiet_since_{}, sleep_until_{};
-  std::int64_t switches_ = 0;
+  struct Usage {
+    std::int64_t pushed = 0, slept = 0;  // how often the thread left its core, by force and by itself
+    std::chrono::nanoseconds ran{};
+  };
+  static Usage usage_now();
+  Usage usage_;
   std::chrono::nanoseconds ban_ = std::chrono::milliseconds(100);
 };
 

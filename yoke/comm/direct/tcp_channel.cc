@@ -129,9 +129,12 @@ void TcpChannel::mend() {
 void TcpChannel::flush(Deadline deadline) {
   const auto unsent = [](const DataPath& path) {
     int bytes = 0;
-    return path.live && ioctl(path.socket.fd(), SIOCOUTQ, &bytes) == 0 && bytes > 0;
+    pollfd look{path.socket.fd(), 0, 0};
+    // The kernel goes on counting what a connection that was reset has not delivered.
+    return path.live && ioctl(path.socket.fd(), SIOCOUTQ, &bytes) == 0 && bytes > 0 && poll(&look, 1, 0) == 0;
   };
-  for (mend(); (sending_ || std::ranges::any_of(paths_, unsent)) && !deadline.expired(); mend()) {
+  for (mend(); sending_ || std::ranges::any_of(paths_, unsent); mend()) {
+    if (deadline.expired() || vitals_.failed() || vitals_.peer(peer_).left) return;
     real_clock().sleep({0.0005});
   }
 }

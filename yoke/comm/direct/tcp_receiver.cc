@@ -1,9 +1,6 @@
 #include "yoke/comm/direct/tcp_receiver.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 namespace yoke::direct {
@@ -12,7 +9,7 @@ namespace {
 // As much as the peer keeps for us: so whatever it sends again has room, however much lies before it.
 constexpr std::size_t kStashMost = Retained::kBytes;
 // How often halves are looked at where a short message is not expected.
-constexpr unsigned kOtherHalvesEvery = 16;
+constexpr unsigned kOtherHalvesEvery = 64;
 
 }  // namespace
 
@@ -38,7 +35,7 @@ bool TcpReceiver::pull(bool seeking_acknowledgement) {
   bool first = true;
   const bool look_everywhere = striped_ || seeking_acknowledgement || ++turns_ % kOtherHalvesEvery == 0;
   for (std::size_t half = 0; half < paths_.size(); ++half) {
-    if (!paths_[half].live || !paths_[half].broken.empty()) continue;
+    if (!paths_[half].usable()) continue;
     if (first || look_everywhere || inputs_[half].has_frame) moved |= pull_half(half);
     first = false;
     if (prefix() == end_ && !seeking_acknowledgement) break;
@@ -64,38 +61,22 @@ bool TcpReceiver::pull_half(std::size_t half) {
   return moved;
 }
 
-// 0 where nothing is there, or the connection has ended.
+// From what was spilled, else from the socket; 0 where nothing is there.
 std::size_t TcpReceiver::read(std::size_t half, std::span<iovec> parts) {
   Input& input = inputs_[half];
-  if (input.spilled < input.spill.size()) {
-    const std::size_t before = input.spilled;
-    for (const iovec& part : parts) {
-      const std::size_t count = std::min(part.iov_len, input.spill.size() - input.spilled);
-      std::memcpy(part.iov_base, input.spill.data() + input.spilled, count);
-      input.spilled += count;
-    }
-    const std::size_t taken = input.spilled - before;
-    if (input.spilled == input.spill.size()) {
-      input.spill.clear();
-      input.spilled = 0;
-    }
-    return taken;
+  if (input.spill.empty()) return paths_[half].receive(parts);
+  const std::size_t before = input.spilled;
+  for (const iovec& part : parts) {
+    const std::size_t count = std::min(part.iov_len, input.spill.size() - input.spilled);
+    std::memcpy(part.iov_base, input.spill.data() + input.spilled, count);
+    input.spilled += count;
   }
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  for (;;) {
-    const ssize_t count = recvmsg(paths_[half].socket.fd(), &message, MSG_DONTWAIT);
-    if (count > 0) return static_cast<std::size_t>(count);
-    if (count == 0) {
-      paths_[half].broken = "connection closed";
-    } else if (errno == EINTR) {
-      continue;
-    } else if (errno != EAGAIN) {
-      paths_[half].broken = errno == ECONNRESET ? "connection reset" : std::strerror(errno);
-    }
-    return 0;
+  const std::size_t taken = input.spilled - before;
+  if (input.spilled == input.spill.size()) {
+    input.spill.clear();
+    input.spilled = 0;
   }
+  return taken;
 }
 
 bool TcpReceiver::read_frame_header(std::size_t half) {
@@ -128,6 +109,20 @@ bool TcpReceiver::can_foretell(std::size_t half) const {
   return std::ranges::none_of(inputs_, &Input::has_frame);
 }
 
+// As read(), into the header of a frame and what follows it. The two headers that begin a message are read as one part:
+// each part costs the kernel time, at every look of a spinning receiver.
+std::size_t TcpReceiver::read_heads_at_once(std::size_t half, std::span<iovec> parts) {
+  if (parts[1].iov_base != &header_ || parts[1].iov_len != kHeader) return read(half, parts);
+  std::array<std::byte, sizeof(FrameHeader) + kHeader> heads;
+  std::array<iovec, 3> fewer = {iovec{heads.data(), heads.size()}};
+  std::copy(parts.begin() + 2, parts.end(), fewer.begin() + 1);
+  const std::size_t count = read(half, std::span(fewer).first(parts.size() - 1));
+  if (count == 0) return 0;
+  std::memcpy(parts[0].iov_base, heads.data(), sizeof(FrameHeader));
+  std::memcpy(&header_, heads.data() + sizeof(FrameHeader), kHeader);
+  return count;
+}
+
 // Reads as if the next frame were the next part of the message. What proves to be something else is spilled.
 bool TcpReceiver::read_foretold(std::size_t half) {
   Input& input = inputs_[half];
@@ -138,7 +133,7 @@ bool TcpReceiver::read_foretold(std::size_t half) {
   }
   std::array<iovec, 4> parts = {iovec{input.header_bytes.data(), input.header_bytes.size()}};
   const std::size_t used = 1 + map(prefix(), length, std::span(parts).subspan(1));
-  const std::size_t count = read(half, std::span(parts).first(used));
+  const std::size_t count = read_heads_at_once(half, std::span(parts).first(used));
   input.header_got = std::min(count, input.header_bytes.size());
   if (input.header_got < input.header_bytes.size()) return count > 0;
   std::size_t behind = count - input.header_bytes.size();

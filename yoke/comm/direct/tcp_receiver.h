@@ -63,6 +63,7 @@ class TcpReceiver {
   bool read_frame_header(std::size_t half);
   bool can_foretell(std::size_t half) const;
   bool read_foretold(std::size_t half);
+  std::size_t read_heads_at_once(std::size_t half, std::span<iovec> parts);
   bool take_frame(Input& input, std::size_t half);
   bool read_payload(std::size_t half);
   Target target_of(const Input& input) const;

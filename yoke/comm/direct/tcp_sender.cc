@@ -1,9 +1,6 @@
 #include "yoke/comm/direct/tcp_sender.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 namespace yoke::direct {
@@ -35,7 +32,7 @@ bool TcpSender::retains() const { return paths_.size() > 1 && live_count() > 1; 
 std::size_t TcpSender::choose_half() {
   for (std::size_t i = 0; i < paths_.size(); ++i) {
     const std::size_t half = striped_ ? (next_half_ + i) % paths_.size() : i;
-    if (!paths_[half].live || !paths_[half].broken.empty()) continue;
+    if (!paths_[half].usable()) continue;
     if (!rests_[half].open && !full_[half]) {
       next_half_ = half + 1;
       return half;
@@ -72,19 +69,10 @@ FrameHeader TcpSender::header_for(std::uint64_t offset, std::size_t size) {
   return header;
 }
 
-// The number of bytes taken, 0 where the socket is full or has failed.
-ssize_t TcpSender::write(std::size_t half, std::span<iovec> parts) {
-  msghdr message{};
-  message.msg_iov = parts.data();
-  message.msg_iovlen = parts.size();
-  for (;;) {
-    const ssize_t count = sendmsg(paths_[half].socket.fd(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count > 0) return count;
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno != EAGAIN) paths_[half].broken = std::strerror(errno);
-    full_[half] = true;
-    return 0;
-  }
+std::size_t TcpSender::write(std::size_t half, std::span<iovec> parts) {
+  const std::size_t written = paths_[half].send(parts);
+  if (written == 0) full_[half] = true;
+  return written;
 }
 
 void TcpSender::copy_message(std::size_t from, std::size_t size, std::byte* to) const {
@@ -96,16 +84,17 @@ void TcpSender::copy_message(std::size_t from, std::size_t size, std::byte* to) 
 
 bool TcpSender::send_frame(std::size_t half, std::size_t size) {
   const FrameHeader header = header_for(stream_ + framed_, size);
-  std::array<iovec, 3> parts = {part(&header, sizeof header)};
-  std::size_t used = 1;
-  std::size_t from = framed_, left = size;
-  if (from < sizeof message_) {  // the header of a message is never cut: the first frame is longer than it
-    parts[used++] = part(&message_, sizeof message_);
-    from += sizeof message_;
-    left -= sizeof message_;
-  }
-  if (left > 0) parts[used++] = part(payload_ + (from - sizeof message_), left);
-  const auto written = static_cast<std::size_t>(write(half, std::span(parts).first(used)));
+  struct Heads {
+    FrameHeader frame;
+    MessageHeader message;
+  } const heads{header, message_};
+  // The header of a message is never cut: its first frame is longer.
+  const std::size_t of_message = framed_ < sizeof message_ ? sizeof message_ : 0;
+  const std::size_t left = size - of_message;
+  std::array<iovec, 2> parts = {part(&heads, sizeof header + of_message),
+                                part(payload_ + (framed_ + of_message - sizeof message_), left)};
+  const std::size_t used = left > 0 ? 2 : 1;
+  const std::size_t written = write(half, std::span(parts).first(used));
   if (written == 0) return false;
 
   Rest& rest = rests_[half];
@@ -145,7 +134,7 @@ bool TcpSender::flush_rests() {
     std::array<iovec, 2> parts = {
         part(reinterpret_cast<const std::byte*>(&rest.header) + of_header, sizeof rest.header - of_header),
         part(rest.bytes + of_bytes, rest.header.length - of_bytes)};
-    const auto written = static_cast<std::size_t>(write(half, parts));
+    const std::size_t written = write(half, parts);
     rest.written += written;
     moved |= written > 0;
     if (rest.written == sizeof rest.header + rest.header.length) rest.open = false;
@@ -158,14 +147,13 @@ bool TcpSender::send_lost() {
   bool moved = false;
   while (Retained::Frame* frame = retained_.first_lost()) {
     std::size_t half = 0;
-    while (half < paths_.size() &&
-           (!paths_[half].live || !paths_[half].broken.empty() || rests_[half].open || full_[half])) {
+    while (half < paths_.size() && (!paths_[half].usable() || rests_[half].open || full_[half])) {
       ++half;
     }
     if (half == paths_.size()) return moved;
     const FrameHeader header = header_for(frame->offset, frame->size);
     std::array<iovec, 2> parts = {part(&header, sizeof header), part(retained_.bytes(*frame), frame->size)};
-    const auto written = static_cast<std::size_t>(write(half, parts));
+    const std::size_t written = write(half, parts);
     if (written == 0) continue;
     moved = true;
     if (written < sizeof header + frame->size) {
@@ -183,11 +171,11 @@ bool TcpSender::send_lost() {
 bool TcpSender::send_acknowledgement(std::uint64_t received) {
   received_ = received;
   for (std::size_t half = 0; half < paths_.size(); ++half) {
-    if (!paths_[half].live || !paths_[half].broken.empty() || rests_[half].open) continue;
+    if (!paths_[half].usable() || rests_[half].open) continue;
     const std::uint64_t before = last_acknowledgement_;
     const FrameHeader header = header_for(stream_ + framed_, 0);
     std::array<iovec, 1> parts = {part(&header, sizeof header)};
-    const auto written = static_cast<std::size_t>(write(half, parts));
+    const std::size_t written = write(half, parts);
     if (written == 0) {
       last_acknowledgement_ = before;
       continue;

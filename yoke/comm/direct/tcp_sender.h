@@ -2,25 +2,15 @@
 // socket does not take at once is copied, so the caller's bytes are free as soon as they are framed. While another
 // half could take over, frames are kept until acknowledged. One thread at a time.
 #pragma once
-#include <sys/uio.h>
-
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "yoke/base/socket.h"
+#include "yoke/comm/direct/data_path.h"
 #include "yoke/comm/direct/retained.h"
 #include "yoke/comm/direct/wire.h"
 
 namespace yoke::direct {
-
-// The data socket of one half.
-struct DataPath {
-  Socket socket;
-  bool live = true;
-  std::string broken;  // why, once a call on it has failed; the channel then gives it up
-};
 
 // The same on all ranks of a group, so that a receiver knows which frames to expect.
 struct LinkTuning {
@@ -68,7 +58,7 @@ class TcpSender {
   bool send_frame(std::size_t half, std::size_t size);
   void keep_rest(std::size_t half, const FrameHeader& header, std::size_t written, std::size_t size);
   FrameHeader header_for(std::uint64_t offset, std::size_t size);
-  ssize_t write(std::size_t half, std::span<iovec> parts);
+  std::size_t write(std::size_t half, std::span<iovec> parts);
   void copy_message(std::size_t from, std::size_t size, std::byte* to) const;
 
   std::vector<DataPath>& paths_;

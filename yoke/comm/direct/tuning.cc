@@ -64,16 +64,14 @@ std::size_t Group::find_by_parts_from(Deadline deadline) {
   return std::size_t{512} << 10;
 }
 
+// From two frames on there is something to divide.
 std::size_t Group::find_stripe_from(Deadline deadline) {
-  for (const std::size_t bytes : {std::size_t{64} << 10, std::size_t{256} << 10}) {
-    tuning_.stripe_from = SIZE_MAX;
-    const double plain = time_all_reduce(bytes, AllReduceWay::kOneShot, deadline);
-    tuning_.stripe_from = bytes;
-    const double striped = time_all_reduce(bytes, AllReduceWay::kOneShot, deadline);
-    tuning_.stripe_from = SIZE_MAX;
-    if (striped < 0.9 * plain) return bytes;
-  }
-  return std::size_t{512} << 10;
+  const std::size_t bytes = 2 * LinkTuning::kFrame;
+  const double plain = time_all_reduce(bytes, AllReduceWay::kOneShot, deadline);
+  tuning_.stripe_from = bytes;
+  const double striped = time_all_reduce(bytes, AllReduceWay::kOneShot, deadline);
+  tuning_.stripe_from = SIZE_MAX;
+  return striped < 0.9 * plain ? bytes : 2 * bytes;
 }
 
 }  // namespace yoke::direct

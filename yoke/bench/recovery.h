@@ -1,0 +1,33 @@
+// How long a group of ranks stands still when one of them is killed: in each round another rank kills itself between
+// two all-reduces, the job starts it again, the group is rebuilt, and the next right result ends the time. The
+// survivors measure; the newcomer learns from them where the work stands.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/rank/world.h"
+
+namespace yoke {
+
+struct RecoveryOptions {
+  int rounds = 5;
+  Bytes size{64 << 10};  // of each all-reduce
+};
+
+struct RecoveryResult {
+  std::vector<double> seconds;  // by round: from the last right result to the next one, of the slowest survivor
+  std::vector<int> victims;
+};
+
+// The same call on all ranks, also on those that are started in the place of killed ones. Results that are wrong throw.
+RecoveryResult run_recovery(World& world, const RecoveryOptions& options);
+
+std::string recovery_text(const RecoveryResult& result);
+Document to_json(const RecoveryResult& result);
+RecoveryResult recovery_from_json(const Document& document);
+Document to_json(const RecoveryOptions& options);
+RecoveryOptions recovery_options_from_json(const Document& document);
+
+}  // namespace yoke
