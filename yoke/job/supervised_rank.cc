@@ -124,7 +124,8 @@ std::string own_program() {
   const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
   if (size < 0) throw system_error(errno, "cannot find our own program");
   path.resize(static_cast<std::size_t>(size));
-  return path;
+  // A program that was replaced while we run has no name any more, but can still be run.
+  return access(path.c_str(), X_OK) == 0 ? path : "/proc/self/exe";
 }
 
 }  // namespace

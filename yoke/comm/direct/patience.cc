@@ -1,67 +1,62 @@
 #include "yoke/comm/direct/patience.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 
 namespace yoke::direct {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kSpin = 100us;
+constexpr auto kSpin = 50us;
 // A clock read costs as much as several looks.
 constexpr unsigned kSpinsPerClock = 16;
-// The heart and the kernel push a spinning thread aside too, two to four times in 100 ms and for some microseconds
-// each; other work does it at every time slice of 3 ms, for as long.
-constexpr auto kWindow = 20ms;
-constexpr std::int64_t kPushes = 2, kPushesSurely = 5;
-constexpr std::chrono::nanoseconds kSlice = 1ms, kSurelyWithin = 50ms;
-constexpr std::chrono::nanoseconds kBanFirst = 100ms, kBanMost = 4s;
-
-std::chrono::nanoseconds to_time(const timeval& time) {
-  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
-}
+// Slices of Linux are 0.75 ms and more; what pushes us aside on a quiet machine takes tens of microseconds.
+constexpr auto kJump = 500us;
+// One jump alone may be the hypervisor's.
+constexpr auto kInARow = 100ms;
+constexpr std::chrono::nanoseconds kJumpBanFirst = 100ms, kJumpBanMost = 4s;
+// A peer that is late a few times is only late. Trying again costs these many spins.
+constexpr int kInVainMost = 4;
+constexpr std::chrono::nanoseconds kVainBanFirst = 5ms, kVainBanMost = 80ms;
+// As long without a ban, and the next one is a first one again.
+constexpr auto kForgotten = 1s;
 
 }  // namespace
 
 bool Patience::spin() {
-  if (never_ || pushed_aside_) return false;
+  if (never_) return false;
+  if (banned_) {
+    if (clock_->now() < banned_until_) return false;
+    banned_ = false;
+  }
   if (++spins_ % kSpinsPerClock != 0) return true;
-  const Instant now = real_clock().now();
-  if (spins_ == kSpinsPerClock) spin_until_ = now + kSpin;
-  return now < spin_until_;
+  const Instant now = clock_->now();
+  if (spins_ == kSpinsPerClock) {
+    spin_until_ = now + kSpin;
+  } else if (now - looked_at_ > kJump) {
+    jumped(now);
+  }
+  looked_at_ = now;
+  if (banned_) return false;
+  if (now < spin_until_) return true;
+  spun_in_vain(now);
+  return false;
 }
 
-Patience::Usage Patience::usage_now() {
-  rusage usage{};
-  if (getrusage(RUSAGE_THREAD, &usage) != 0) return {};
-  return {usage.ru_nivcsw, usage.ru_nvcsw, to_time(usage.ru_utime) + to_time(usage.ru_stime)};
+void Patience::jumped(Instant now) {
+  const bool in_a_row = now - jumped_at_ < kInARow;
+  jumped_at_ = now;
+  if (in_a_row) ban(now, kJumpBanFirst, kJumpBanMost);
 }
 
-void Patience::look_around() {
-  const Instant now = real_clock().now();
-  if (pushed_aside_ && now < sleep_until_) return;
-  const Usage usage = usage_now();
-  const auto elapsed = now - look_since_;
-  const bool fresh = look_since_ == Instant{} || pushed_aside_;
-  if (pushed_aside_) quiet_since_ = now;
-  pushed_aside_ = false;
-  if (!fresh) {
-    const std::int64_t pushes = usage.pushed - usage_.pushed;
-    const bool only_spun = usage.slept == usage_.slept;
-    const bool lost_slices = only_spun && elapsed - (usage.ran - usage_.ran) >= pushes * kSlice;
-    pushed_aside_ = (pushes >= kPushes && lost_slices) || (pushes >= kPushesSurely && elapsed <= kSurelyWithin);
-  }
-  if (pushed_aside_) {
-    sleep_until_ = now + ban_;
-    ban_ = std::min(ban_ * 2, kBanMost);
-  } else if (!fresh && now - quiet_since_ > kBanMost) {
-    ban_ = kBanFirst;
-  }
-  if (fresh || pushed_aside_ || elapsed > kWindow) {
-    look_since_ = now;
-    usage_ = usage;
-  }
+void Patience::spun_in_vain(Instant now) {
+  if (++in_vain_ >= kInVainMost) ban(now, kVainBanFirst, kVainBanMost);
+}
+
+void Patience::ban(Instant now, std::chrono::nanoseconds first, std::chrono::nanoseconds most) {
+  ban_ = now - banned_until_ > kForgotten ? first : std::clamp(ban_ * 2, first, most);
+  banned_until_ = now + ban_;
+  banned_ = true;
+  in_vain_ = 0;
 }
 
 }  // namespace yoke::direct

@@ -1,11 +1,13 @@
 // How long a rank looks for data by itself before it sleeps in the kernel. Waking an idle core takes tens of
-// microseconds, so on a quiet machine looking wins; where the cores have other work, whoever spins uses up its time
-// slice and then stands in line for milliseconds just when its data come. The kernel counts how often a thread was
-// pushed aside and how long it ran; where that tells of other work, we stop spinning for a while, each time for longer.
-// One thread.
+// microseconds, so on a quiet machine looking wins; where the cores have other work it loses, in two ways that show:
+// - Whoever spins uses up its time slice and then stands in line for milliseconds just when its data come: the clock
+//   jumps between two looks. Hearts, interrupts and the kernel's own threads push a spinning thread aside too, but for
+//   microseconds.
+// - The peer may have to run on this very core, and cannot while we spin: the spinning is always in vain.
+// In either case we stop spinning for a while, each time for longer. One thread.
+//
+// Rejected: counting involuntary switches (getrusage), which on two cores with two spinning ranks rise by themselves.
 #pragma once
-#include <cstdint>
-
 #include "yoke/base/clock.h"
 
 namespace yoke::direct {
@@ -13,33 +15,31 @@ namespace yoke::direct {
 class Patience {
  public:
   enum class Crowd { kNone, kMoreRanksThanCores };
-  explicit Patience(Crowd crowd) : never_(crowd == Crowd::kMoreRanksThanCores) {}
+  explicit Patience(Crowd crowd, const Clock& clock = real_clock())
+      : clock_(&clock), never_(crowd == Crowd::kMoreRanksThanCores) {}
 
-  void begin_operation() {
-    if (++operations_ % kLookEvery == 0) look_around();
+  void begin_operation() { spins_ = 0; }
+  void moved() {
+    if (spins_ > 0) in_vain_ = 0;
+    spins_ = 0;
   }
-  void moved() { spins_ = 0; }
   // True: look once more; false: sleep.
   bool spin();
   void slept() { spins_ = 0; }
 
  private:
-  static constexpr unsigned kLookEvery = 16;
-  void look_around();
+  void jumped(Instant now);
+  void spun_in_vain(Instant now);
+  void ban(Instant now, std::chrono::nanoseconds first, std::chrono::nanoseconds most);
 
-  const bool never_;
-  bool pushed_aside_ = false;
-  unsigned operations_ = 0;
+  const Clock* clock_;
+  bool never_;
+  bool banned_ = false;
   unsigned spins_ = 0;
-  Instant spin_until_{};
-  Instant look_since_{}, quiet_since_{}, sleep_until_{};
-  struct Usage {
-    std::int64_t pushed = 0, slept = 0;  // how often the thread left its core, by force and by itself
-    std::chrono::nanoseconds ran{};
-  };
-  static Usage usage_now();
-  Usage usage_;
-  std::chrono::nanoseconds ban_ = std::chrono::milliseconds(100);
+  int in_vain_ = 0;  // times in a row
+  Instant looked_at_{}, spin_until_{};
+  Instant jumped_at_{}, banned_until_{};
+  std::chrono::nanoseconds ban_{};
 };
 
 }  // namespace yoke::direct
