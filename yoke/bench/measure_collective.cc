@@ -41,15 +41,16 @@ ProgressOptions quiet_progress() {
 
 class Measurement {
  public:
-  Measurement(Communicator& comm, CollectiveRun& run, const CollectiveHooks& hooks)
-      : comm_(comm), run_(run), hooks_(hooks), options_(run.options) {}
+  Measurement(const Lane& lane, CollectiveRun& run, const CollectiveHooks& hooks)
+      : lane_(lane), comm_(lane.comm), run_(run), hooks_(hooks), options_(run.options) {}
 
   void measure(const RankFacts& facts) {
-    for (const std::string& text : gather_texts(comm_, print_json(to_json(facts), JsonLayout::kOneLine), timeout()))
+    for (const std::string& text :
+         gather_texts(lane_.control, print_json(to_json(facts), JsonLayout::kOneLine), timeout()))
       run_.ranks.push_back(rank_facts_from_json(parse_json(text, "a rank's facts")));
     guard_memory();
     if (hooks_.sink) hooks_.sink->begin(run_);
-    const BenchBuffers buffers(static_cast<std::size_t>(options_.most.value),
+    const BenchBuffers buffers(lane_, static_cast<std::size_t>(options_.most.value),
                                static_cast<std::size_t>(options_.unalign) * sizeof(float));
     const CollectiveTraits& traits = traits_of(options_.kind);
     const bool by_op = traits.reduces || traits.prints_op;
@@ -91,7 +92,7 @@ class Measurement {
   }
 
   void measure_sizes(RowPlan plan, const BenchBuffers& buffers) {
-    barrier_until(comm_, timeout());
+    barrier_until(lane_.control, timeout());
     warm_up(plan, buffers);
     const std::vector<std::size_t> sizes = row_sizes(options_);
     for (int cycle = 0; options_.cycles == 0 || cycle < options_.cycles; ++cycle) {
@@ -109,8 +110,8 @@ class Measurement {
     const auto least = static_cast<std::size_t>(options_.least.value);
     for (plan.bytes = least; plan.bytes <= most; plan.bytes = std::max<std::size_t>(16, plan.bytes * 2)) {
       for (int i = 0; i < options_.warmup_iterations; ++i)
-        comm_.enqueue(make_operation(plan, buffers, Placement::kOutOfPlace), Stream::cpu());
-      comm_.wait(comm_.record(Stream::cpu()), Deadline::after(timeout()));
+        comm_.enqueue(make_operation(plan, buffers, Placement::kOutOfPlace), lane_.stream);
+      comm_.wait(comm_.record(lane_.stream), Deadline::after(timeout()));
     }
   }
 
@@ -137,20 +138,20 @@ class Measurement {
                                     Progress& progress) {
     if (options_.checks > 0) fill_data(plan, buffers, placement, 99);
     const Collective operation = make_operation(plan, buffers, placement);
-    comm_.enqueue(operation, Stream::cpu());
-    const RankTiming timing = time_operation(comm_, operation, options_, [&](int done) {
+    comm_.enqueue(operation, lane_.stream);
+    const RankTiming timing = time_operation(lane_, operation, options_, [&](int done) {
       progress.update(done + (placement == Placement::kInPlace ? options_.iterations : 0));
     });
-    PlacementResult result = combine_timings(comm_, timing, operation, options_);
+    PlacementResult result = combine_timings(lane_.control, timing, operation, options_);
     if (placement == Placement::kInPlace && !traits_of(plan.kind).in_place) return result;
-    result.wrong = check(plan, buffers, placement,
-                         [&] { comm_.enqueue(make_operation(plan, buffers, placement), Stream::cpu()); });
+    result.wrong =
+        check(plan, buffers, placement, [&] { comm_.enqueue(make_operation(plan, buffers, placement), lane_.stream); });
     return result;
   }
 
   BesideResult measure_beside(const RowPlan& plan, const BenchBuffers& buffers) {
     const Collective operation = make_operation(plan, buffers, Placement::kOutOfPlace);
-    BesideResult result = time_beside(comm_, operation, hooks_.beside->run, options_);
+    BesideResult result = time_beside(lane_, operation, hooks_.beside->run, options_);
     if (hooks_.beside->checked)
       result.wrong = check(plan, buffers, Placement::kOutOfPlace, [&] { hooks_.beside->run(operation); });
     return result;
@@ -163,12 +164,12 @@ class Measurement {
     std::optional<std::int64_t> wrong;
     for (int c = 0; c < options_.checks && wrong.value_or(0) == 0; ++c) {
       fill_data(plan, buffers, placement, ++round_);
-      barrier_until(comm_, timeout());
+      barrier_until(lane_.control, timeout());
       operation();
-      comm_.wait(comm_.record(Stream::cpu()), Deadline::after(timeout()));
+      comm_.wait(comm_.record(lane_.stream), Deadline::after(timeout()));
       const auto own = static_cast<double>(count_wrong(plan, buffers, placement, round_));
       double sum = 0;
-      for (const auto& one : gather_numbers(comm_, {own}, timeout())) sum += one[0];
+      for (const auto& one : gather_numbers(lane_.control, {own}, timeout())) sum += one[0];
       wrong = static_cast<std::int64_t>(sum);
     }
     return wrong;
@@ -190,6 +191,7 @@ class Measurement {
     if (hooks_.sink) hooks_.sink->row(run_, run_.rows.back());
   }
 
+  Lane lane_;
   Communicator& comm_;
   CollectiveRun& run_;
   const CollectiveHooks& hooks_;
@@ -201,13 +203,20 @@ class Measurement {
 
 CollectiveRun run_collective_bench(Communicator& comm, const CollectiveOptions& options, const RankFacts& facts,
                                    const CollectiveHooks& hooks) {
+  return run_collective_bench(Lane{.comm = comm, .control = comm}, options, facts, hooks);
+}
+
+CollectiveRun run_collective_bench(const Lane& lane, const CollectiveOptions& options, const RankFacts& facts,
+                                   const CollectiveHooks& hooks) {
+  Communicator& comm = lane.comm;
   validate(options, comm.size());
   CollectiveRun run{.options = options, .transport = comm.describe(), .started = time_of_day()};
   if (hooks.beside) run.beside = hooks.beside->name;
   try {
-    Measurement(comm, run, hooks).measure(facts);
+    Measurement(lane, run, hooks).measure(facts);
   } catch (const Error& error) {
     comm.abort(error);
+    lane.control.abort(error);
     if (comm.rank() != 0) throw;
     run.failure = failure_of(error);
   } catch (...) {  // the reader of our table went away, say: nobody is to wait for us

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "yoke/bench/collective_run.h"
+#include "yoke/bench/lane.h"
 #include "yoke/comm/communicator.h"
 
 namespace yoke {
@@ -36,6 +37,9 @@ struct CollectiveHooks {
   const BesideLibrary* beside = nullptr;
 };
 
+CollectiveRun run_collective_bench(const Lane& lane, const CollectiveOptions& options, const RankFacts& facts,
+                                   const CollectiveHooks& hooks = {});
+// On processors, where one communicator does all.
 CollectiveRun run_collective_bench(Communicator& comm, const CollectiveOptions& options, const RankFacts& facts,
                                    const CollectiveHooks& hooks = {});
 

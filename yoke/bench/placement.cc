@@ -32,11 +32,11 @@ struct Ends {
   std::byte* receive;
 };
 
-Ends ends_of(const RowPlan& plan, const BenchBuffers& buffers, Placement placement) {
+Ends ends_of(const RowPlan& plan, const Blocks& blocks, Placement placement) {
   const std::size_t element = size_of(plan.type);
   const std::size_t unalign = plan.unalign * element;
-  std::byte* const block = buffers.receive(unalign);
-  if (placement == Placement::kOutOfPlace || !traits_of(plan.kind).in_place) return {buffers.send(unalign), block};
+  std::byte* const block = blocks.receive + unalign;
+  if (placement == Placement::kOutOfPlace || !traits_of(plan.kind).in_place) return {blocks.send + unalign, block};
   const CollectiveShape shape = plan.shape();
   return {block + shape.send_in_place * element, block + shape.receive_in_place * element};
 }
@@ -52,14 +52,32 @@ bool receives(const RowPlan& plan) {
 
 }  // namespace
 
-BenchBuffers::BenchBuffers(std::size_t bytes, std::size_t unalign_bytes_most)
-    : send_(allocate(bytes + unalign_bytes_most + 64)),
-      receive_(allocate(bytes + unalign_bytes_most + 64)),
-      send_begin_(align(send_.get())),
-      receive_begin_(align(receive_.get())) {}
+BenchBuffers::BenchBuffers(const Lane& lane, std::size_t bytes, std::size_t unalign_bytes_most)
+    : lane_(lane),
+      size_(bytes + unalign_bytes_most),
+      send_(allocate(size_ + 64)),
+      receive_(allocate(size_ + 64)),
+      host_{align(send_.get()), align(receive_.get())},
+      measured_(host_) {
+  if (!lane.device) return;
+  device_send_.emplace(*lane.device, size_);
+  device_receive_.emplace(*lane.device, size_);
+  measured_ = {static_cast<std::byte*>(device_send_->data()), static_cast<std::byte*>(device_receive_->data())};
+}
+
+void BenchBuffers::upload() const { copy(measured_, host_); }
+void BenchBuffers::download() const { copy(host_, measured_); }
+
+void BenchBuffers::copy(const Blocks& to, const Blocks& from) const {
+  if (!lane_.device) return;
+  const CudaStream stream(*lane_.device);
+  stream.copy(to.send, from.send, size_);
+  stream.copy(to.receive, from.receive, size_);
+  stream.wait(Deadline::after({60}));
+}
 
 Collective make_operation(const RowPlan& plan, const BenchBuffers& buffers, Placement placement) {
-  const Ends ends = ends_of(plan, buffers, placement);
+  const Ends ends = ends_of(plan, buffers.measured(), placement);
   Collective operation{.kind = plan.kind,
                        .send = ends.send,
                        .receive = ends.receive,
@@ -75,24 +93,25 @@ Collective make_operation(const RowPlan& plan, const BenchBuffers& buffers, Plac
 }
 
 void fill_data(const RowPlan& plan, const BenchBuffers& buffers, Placement placement, std::uint32_t round) {
-  const Ends ends = ends_of(plan, buffers, placement);
+  const Ends ends = ends_of(plan, buffers.host(), placement);
   const CollectiveShape shape = plan.shape();
   const CheckData data(plan.type, plan.op, plan.ranks, round);
   const std::size_t element = size_of(plan.type);
-  std::memset(buffers.receive(plan.unalign * element), 0, row_bytes(shape, element));
-  if (!gives(plan)) return;
-  if (traits_of(plan.kind).reduces) {
+  std::memset(buffers.host().receive + plan.unalign * element, 0, row_bytes(shape, element));
+  if (gives(plan) && traits_of(plan.kind).reduces) {
     data.fill_input(ends.send, 0, shape.send, plan.rank);
-  } else {
+  } else if (gives(plan)) {
     data.fill_moved(ends.send, 0, shape.send, plan.rank);
   }
+  buffers.upload();
 }
 
 std::int64_t count_wrong(const RowPlan& plan, const BenchBuffers& buffers, Placement placement, std::uint32_t round) {
   if (!receives(plan)) return 0;
+  buffers.download();
   const CollectiveShape shape = plan.shape();
   const CheckData data(plan.type, plan.op, plan.ranks, round);
-  const std::byte* const got = ends_of(plan, buffers, placement).receive;
+  const std::byte* const got = ends_of(plan, buffers.host(), placement).receive;
   const std::size_t own = shape.count * static_cast<std::size_t>(plan.rank);
   switch (plan.kind) {
     case K::kAllReduce:

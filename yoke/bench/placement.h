@@ -4,26 +4,40 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "yoke/bench/lane.h"
 #include "yoke/bench/shape.h"
 #include "yoke/comm/communicator.h"
+#include "yoke/cuda/driver.h"
 
 namespace yoke {
 
 enum class Placement { kOutOfPlace, kInPlace };
 
-// Two blocks of memory, touched before anything is timed.
+struct Blocks {
+  std::byte* send;  // at a multiple of 64
+  std::byte* receive;
+};
+
+// Two blocks of memory, touched before anything is timed; for a GPU two more on the device.
 class BenchBuffers {
  public:
-  BenchBuffers(std::size_t bytes, std::size_t unalign_bytes_most);
-  std::byte* send(std::size_t unalign_bytes) const { return send_begin_ + unalign_bytes; }
-  std::byte* receive(std::size_t unalign_bytes) const { return receive_begin_ + unalign_bytes; }
+  BenchBuffers(const Lane& lane, std::size_t bytes, std::size_t unalign_bytes_most);
+  const Blocks& host() const { return host_; }
+  const Blocks& measured() const { return measured_; }  // the same for a processor
+  void upload() const;
+  void download() const;
 
  private:
+  void copy(const Blocks& to, const Blocks& from) const;
+
+  Lane lane_;
+  std::size_t size_;
   std::unique_ptr<std::byte[]> send_;
   std::unique_ptr<std::byte[]> receive_;
-  std::byte* send_begin_;  // at a multiple of 64
-  std::byte* receive_begin_;
+  std::optional<CudaMemory> device_send_, device_receive_;
+  Blocks host_, measured_;
 };
 
 // One row on one rank.

@@ -54,26 +54,25 @@ std::vector<double> lateness(const std::vector<std::vector<double>>& begins) {
 
 }  // namespace
 
-RankTiming time_operation(Communicator& comm, const Collective& operation, const CollectiveOptions& options,
+RankTiming time_operation(const Lane& lane, const Collective& operation, const CollectiveOptions& options,
                           const std::function<void(int done)>& on_slow) {
   constexpr double kSlow = 0.02;
   RankTiming timing;
   const auto iterations = static_cast<std::size_t>(options.iterations);
   timing.begins.reserve(iterations);
   timing.ends.reserve(iterations);
-  const Stream stream = Stream::cpu();
-  const auto wait = [&] { comm.wait(comm.record(stream), Deadline::after(options.timeout)); };
-  barrier_until(comm, options.timeout);
+  const auto wait = [&] { lane.comm.wait(lane.comm.record(lane.stream), Deadline::after(options.timeout)); };
+  barrier_until(lane.control, options.timeout);
   const Instant start = real_clock().now();
   double outside = 0;  // in barriers that do not count
   for (std::size_t i = 0; i < iterations; ++i) {
     timing.begins.push_back(since(start));
-    for (int m = 0; m < options.aggregate; ++m) comm.enqueue(operation, stream);
+    for (int m = 0; m < options.aggregate; ++m) lane.comm.enqueue(operation, lane.stream);
     if (options.blocking != Blocking::kNone) wait();
     timing.ends.push_back(since(start));
     if (on_slow && timing.ends.back() - timing.begins.back() > kSlow) on_slow(static_cast<int>(i + 1));
     if (options.blocking == Blocking::kWaitAndBarrier || options.blocking == Blocking::kWaitBarrierOutside) {
-      barrier_until(comm, options.timeout);
+      barrier_until(lane.control, options.timeout);
       if (options.blocking == Blocking::kWaitBarrierOutside) outside += since(start) - timing.ends.back();
     }
   }
@@ -83,13 +82,13 @@ RankTiming time_operation(Communicator& comm, const Collective& operation, const
   return timing;
 }
 
-PlacementResult combine_timings(Communicator& comm, const RankTiming& own, const Collective& operation,
+PlacementResult combine_timings(Communicator& control, const RankTiming& own, const Collective& operation,
                                 const CollectiveOptions& options) {
   const double operations = static_cast<double>(options.iterations) * options.aggregate;
   std::vector<double> sent = {own.total / operations, own.enqueued / operations};
   sent.insert(sent.end(), own.begins.begin(), own.begins.end());
   sent.insert(sent.end(), own.ends.begin(), own.ends.end());
-  const auto lists = gather_numbers(comm, sent, options.timeout);
+  const auto lists = gather_numbers(control, sent, options.timeout);
 
   constexpr double kMicro = 1e6;
   PlacementResult result;
@@ -114,28 +113,27 @@ PlacementResult combine_timings(Communicator& comm, const RankTiming& own, const
   const auto last = std::max_element(result.rank_late.begin(), result.rank_late.end());
   result.straggler = {.rank = static_cast<int>(last - result.rank_late.begin()), .late = *last};
   const Bandwidth bandwidth =
-      bandwidth_of(operation.kind, operation.count, size_of(operation.type), comm.size(), result.time / kMicro);
+      bandwidth_of(operation.kind, operation.count, size_of(operation.type), control.size(), result.time / kMicro);
   result.algorithm_bandwidth = bandwidth.algorithm;
   result.bus_bandwidth = bandwidth.bus;
   return result;
 }
 
-BesideResult time_beside(Communicator& comm, const Collective& operation,
+BesideResult time_beside(const Lane& lane, const Collective& operation,
                          const std::function<void(const Collective&)>& theirs, const CollectiveOptions& options) {
-  const Stream stream = Stream::cpu();
   const auto ours = [&](const Collective& one) {
-    comm.enqueue(one, stream);
-    comm.wait(comm.record(stream), Deadline::after(options.timeout));
+    lane.comm.enqueue(one, lane.stream);
+    lane.comm.wait(lane.comm.record(lane.stream), Deadline::after(options.timeout));
   };
   const auto timed = [&](const std::function<void(const Collective&)>& run, int times) {
-    barrier_until(comm, options.timeout);
+    barrier_until(lane.control, options.timeout);
     const Instant start = real_clock().now();
     for (int i = 0; i < times; ++i) run(operation);
     return since(start) / times;
   };
   // A single short operation would be timed together with how the ranks left the barrier; a batch of them is not.
   double slowest_rank = 0;
-  for (const auto& own : gather_numbers(comm, {std::max(timed(ours, 1), timed(theirs, 1))}, options.timeout))
+  for (const auto& own : gather_numbers(lane.control, {std::max(timed(ours, 1), timed(theirs, 1))}, options.timeout))
     slowest_rank = std::max(slowest_rank, own[0]);
   constexpr double kBatchTime = 2e-3;
   const int batch = static_cast<int>(std::clamp(kBatchTime / slowest_rank, 1.0, 100.0));
@@ -146,7 +144,7 @@ BesideResult time_beside(Communicator& comm, const Collective& operation,
   }
   constexpr double kMicro = 1e6;
   const auto median = [&](const std::vector<double>& own) {
-    return summarize(slowest(gather_numbers(comm, own, options.timeout), 0)).p50 * kMicro;
+    return summarize(slowest(gather_numbers(lane.control, own, options.timeout), 0)).p50 * kMicro;
   };
   const double ours_median = median(ours_times);
   return {.ours = ours_median, .theirs = median(theirs_times)};

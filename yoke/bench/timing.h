@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "yoke/bench/collective_run.h"
+#include "yoke/bench/lane.h"
 #include "yoke/bench/shape.h"
-#include "yoke/comm/communicator.h"
 
 namespace yoke {
 
@@ -18,15 +18,15 @@ struct RankTiming {
 };
 
 // `on_slow` is told how many iterations are done, after those that took so long that telling costs nothing beside.
-RankTiming time_operation(Communicator& comm, const Collective& operation, const CollectiveOptions& options,
+RankTiming time_operation(const Lane& lane, const Collective& operation, const CollectiveOptions& options,
                           const std::function<void(int done)>& on_slow = {});
 
 // Exchanges the timings; every rank gets the same result. `wrong` is left absent.
-PlacementResult combine_timings(Communicator& comm, const RankTiming& own, const Collective& operation,
+PlacementResult combine_timings(Communicator& control, const RankTiming& own, const Collective& operation,
                                 const CollectiveOptions& options);
 
 // Iterations of ours and theirs in turns: the median over iterations of the slowest rank.
-BesideResult time_beside(Communicator& comm, const Collective& operation,
+BesideResult time_beside(const Lane& lane, const Collective& operation,
                          const std::function<void(const Collective&)>& theirs, const CollectiveOptions& options);
 
 }  // namespace yoke

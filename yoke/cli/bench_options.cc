@@ -115,8 +115,8 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
   table.value("-u,--unalign", "N", "begin the buffers N elements off their alignment (0)", a.unalign);
   table.value("-J,--output_file", "FILE.json", "also write the JSON of nccl-tests; an existing file stays",
               a.json_file);
-  table.choice("--beside", "WHAT", "time it in turns with plain MPI or a bare socket exchange",
-               {"nothing", "mpi", "socket"}, a.beside);
+  table.choice("--beside", "WHAT", "time it in turns with plain MPI, plain NCCL or a bare socket exchange",
+               {"nothing", "mpi", "nccl", "socket"}, a.beside);
   table.value("--csv", "FILE", "also write the rows as CSV; an existing file stays", a.csv_file);
   table.value("--plot", "FILE.svg", "also draw bus bandwidth over size", a.plot_file);
   table.value("--link-rate", "RATE", "what one half of the slowest link carries (such as 100Gb/s), for the verdict",

@@ -16,6 +16,10 @@
 #include "yoke/cli/bench_mpirun.h"
 #include "yoke/comm/local/local.h"
 #include "yoke/comm/mpi/mpi.h"
+#include "yoke/comm/nccl/library.h"
+#include "yoke/comm/nccl/nccl.h"
+#include "yoke/comm/nccl/plain.h"
+#include "yoke/cuda/driver.h"
 #include "yoke/job/job.h"
 
 namespace yoke {
@@ -107,7 +111,9 @@ Carrier carrier_of(const RankRequest& request) {
       return Carrier::kNccl;
     case Transport::kDirect:
       return Carrier::kDirect;
-    default:  // to compare with MPI, something else must carry our data
+    default:
+      if (request.beside == Beside::kNccl) return Carrier::kNccl;  // the same memory for both
+      // To compare with MPI, something else must carry our data.
       return request.beside == Beside::kMpi ? Carrier::kDirect : Carrier::kAuto;
   }
 }
@@ -122,6 +128,18 @@ BesideLibrary beside_mpi(const std::shared_ptr<MpiSession>& mpi) {
           }};
 }
 
+BesideLibrary beside_nccl(World& world, const CollectiveOptions& options) {
+  if (options.kind != CollectiveKind::kAllReduce) {
+    throw Error(ErrorCode::kUsage, "--beside nccl compares all-reduce only");
+  }
+  const bool is_first = world.place().rank == 0;
+  std::string id = is_first ? make_nccl_id() : std::string(kNcclIdSize, '\0');
+  broadcast(world.control(), id.data(), id.size(), DType::kI8, 0);
+  auto plain = std::make_shared<PlainNccl>(world.device(), world.place().rank, world.place().size, id);
+  return {.name = "plain " + plain->version(),
+          .run = [plain](const Collective& operation) { plain->all_reduce(operation); }};
+}
+
 BesideLibrary beside_socket(World& world, const CollectiveOptions& options) {
   if (options.kind != CollectiveKind::kAllReduce) {
     throw Error(ErrorCode::kUsage, "--beside socket compares all-reduce only");
@@ -133,6 +151,20 @@ BesideLibrary beside_socket(World& world, const CollectiveOptions& options) {
           .run = [exchange](const Collective& operation) { exchange->run(operation); },
           .checked = false};
 }
+
+// The GPU of this rank, where its memory is measured, and a stream there.
+struct Gpu {
+  Gpu(World& world, bool wanted) : lane{.comm = world.comm(), .control = world.control()} {
+    if (!wanted) return;
+    device.emplace(world.device());
+    stream.emplace(*device);
+    lane.stream = stream->stream();
+    lane.device = &*device;
+  }
+  std::optional<CudaDevice> device;
+  std::optional<CudaStream> stream;
+  Lane lane;
+};
 
 }  // namespace
 
@@ -165,11 +197,14 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
   std::optional<BesideLibrary> beside;
   if (request.beside == Beside::kMpi) beside = beside_mpi(world->mpi());
   if (request.beside == Beside::kSocket) beside = beside_socket(*world, options);
+  if (request.beside == Beside::kNccl) beside = beside_nccl(*world, options);
+  const Gpu gpu(*world, carrier_of(request) == Carrier::kNccl);
+  RankFacts facts = facts_of_this_process(place.local_rank);
+  if (gpu.device) facts.device_name = gpu.device->name();
   const bool is_first = place.rank == 0;
   try {
-    CollectiveRun run =
-        run_collective_bench(world->comm(), options, facts_of_this_process(place.local_rank),
-                             {.sink = is_first ? sink : nullptr, .beside = beside ? &*beside : nullptr});
+    CollectiveRun run = run_collective_bench(
+        gpu.lane, options, facts, {.sink = is_first ? sink : nullptr, .beside = beside ? &*beside : nullptr});
     if (run.failure && place.origin == Origin::kYoke) world->recover(to_error(*run.failure));
     if (!is_first) return std::nullopt;
     return run;

@@ -19,10 +19,10 @@ constexpr auto enum_names(Transport) {
                     std::pair{"threads", Transport::kThreads}};
 }
 
-enum class Beside { kNothing, kMpi, kSocket };
+enum class Beside { kNothing, kMpi, kNccl, kSocket };
 constexpr auto enum_names(Beside) {
   return std::array{std::pair{"nothing", Beside::kNothing}, std::pair{"mpi", Beside::kMpi},
-                    std::pair{"socket", Beside::kSocket}};
+                    std::pair{"nccl", Beside::kNccl}, std::pair{"socket", Beside::kSocket}};
 }
 
 struct RankRequest {

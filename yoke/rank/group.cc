@@ -1,11 +1,14 @@
 #include "yoke/rank/group.h"
 
-#include <array>
+#include <fmt/format.h>
+
+#include <cstdlib>
 
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
 #include "yoke/comm/nccl/nccl.h"
+#include "yoke/cuda/driver.h"
 
 namespace yoke {
 
@@ -25,10 +28,14 @@ void Group::connect(const Membership& membership, Deadline deadline) {
 
 void Group::connect_nccl(const Membership& membership, Deadline deadline) {
   if (nccl_) return nccl_->rebuild(membership, deadline);
+  if (place_.local_size > CudaDriver::get().device_count()) {
+    // NCCL refuses two ranks of one host on one GPU; as ranks of different hosts it takes them.
+    setenv("NCCL_HOSTID", fmt::format("{}-{}", place_.node, place_.rank).c_str(), 0);
+  }
   auto made = make_nccl({.rank = place_.rank,
                          .size = place_.size,
                          .id = exchange_nccl_id(),
-                         .device = place_.local_rank,
+                         .device = device_of(place_),
                          .exchange_id = [this](const Membership&) { return exchange_nccl_id(); },
                          .communicator = options_.communicator},
                         deadline);
@@ -47,6 +54,8 @@ void Group::abort(const Error& reason) {
   if (direct_) direct_->abort(reason);
   if (nccl_) nccl_->abort(reason);
 }
+
+int device_of(const RankPlace& place) { return place.local_rank % CudaDriver::get().device_count(); }
 
 std::string member_text(const std::string& node, const std::vector<HalfEndpoint>& endpoints) {
   const Membership alone{.token = random_token_hex(32), .members = {{.node = node, .endpoints = endpoints}}};

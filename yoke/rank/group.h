@@ -19,6 +19,7 @@ class Group {
   // Makes the communicator, or builds it anew for a later epoch.
   void connect(const Membership& membership, Deadline deadline);
   Communicator& comm() { return nccl_ ? *nccl_ : *direct_; }
+  Communicator& control() { return *direct_; }
   // From any thread, also before there is a communicator; what is aborted stays so until the next connect().
   void abort(const Error& reason);
 
@@ -33,6 +34,9 @@ class Group {
   std::unique_ptr<Communicator> direct_;
   std::unique_ptr<Communicator> nccl_;
 };
+
+// Which GPU is a rank's: each its own, or in turns where there are fewer than ranks on the node.
+int device_of(const RankPlace& place);
 
 // One rank's part of a membership as text, for launchers that only let ranks exchange texts.
 std::string member_text(const std::string& node, const std::vector<HalfEndpoint>& endpoints);

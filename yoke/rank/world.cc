@@ -82,6 +82,7 @@ class JobWorld final : public World {
   }
 
   Communicator& comm() override { return group_->comm(); }
+  Communicator& control() override { return group_->control(); }
   std::vector<HalfEndpoint> endpoints() const override { return group_->endpoints(); }
 
   void recover(const Error& failure) override {
@@ -144,6 +145,7 @@ class LaunchedWorld final : public World {
   }
 
   Communicator& comm() override { return comm_ ? *comm_ : group_->comm(); }
+  Communicator& control() override { return comm_ ? *comm_ : group_->control(); }
   std::vector<HalfEndpoint> endpoints() const override {
     return group_ ? group_->endpoints() : std::vector<HalfEndpoint>{};
   }
@@ -171,6 +173,8 @@ class LaunchedWorld final : public World {
 };
 
 }  // namespace
+
+int World::device() const { return device_of(place_); }
 
 const ClusterNode* find_own_node(const Cluster& cluster) {
   const std::vector<Ipv4> own = own_addresses();

@@ -46,6 +46,9 @@ class World {
 
   const RankPlace& place() const { return place_; }
   virtual Communicator& comm() = 0;
+  // Over the processors' memory, also where comm() carries that of GPUs.
+  virtual Communicator& control() = 0;
+  int device() const;  // of NCCL: which GPU of the node is this rank's
   // Where this rank listens, one for each half; empty where MPI carries the data.
   virtual std::vector<HalfEndpoint> endpoints() const = 0;
   // The MPI that started us; null where none did.

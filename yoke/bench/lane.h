@@ -1,0 +1,18 @@
+// What a measurement runs on: the communicator that is measured, with the memory that it takes, and the one by which
+// the ranks tell each other numbers and wait for each other. They are the same but for GPUs, whose communicators carry
+// device memory only.
+#pragma once
+#include "yoke/comm/communicator.h"
+
+namespace yoke {
+
+class CudaDevice;
+
+struct Lane {
+  Communicator& comm;
+  Communicator& control;
+  Stream stream = Stream::cpu();
+  const CudaDevice* device = nullptr;  // whose memory is measured; null: the processor's
+};
+
+}  // namespace yoke
