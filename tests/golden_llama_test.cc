@@ -143,16 +143,18 @@ std::int32_t greedy(const Tensor& logits) {
 
 class GoldenLlama : public testing::TestWithParam<const char*> {
  protected:
-  const std::filesystem::path folder_ = std::filesystem::path(YOKE_SOURCE_DIR) / "tests/golden" / GetParam();
+  const std::filesystem::path folder_ = std::filesystem::path(YOKE_SOURCE_DIR) / GetParam();
   const Document cases_ = *parse_json(read_file(folder_ / "golden.json"), "golden.json").find("cases");
   const SafetensorsFile golden_{folder_ / "golden.safetensors"};
   std::unique_ptr<Backend> ops_ = make_backend("ref");
   TinyLlama llama_{folder_, *ops_};
 };
 INSTANTIATE_TEST_SUITE_P(All, GoldenLlama,
-                         testing::Values("llama-f32", "llama-bf16-tied", "llama-w4a16", "llama-fp8", "llama-nvfp4"),
+                         testing::Values("tests/golden/llama-f32", "tests/golden/llama-bf16-tied",
+                                         "tests/golden/llama-w4a16", "tests/golden/llama-fp8",
+                                         "tests/golden/llama-nvfp4", "models/nano"),
                          [](const auto& model) {
-                           std::string name = model.param;
+                           std::string name = std::filesystem::path(model.param).filename();
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
