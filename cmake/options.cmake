@@ -5,7 +5,7 @@ target_compile_options(yoke_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow 
                        -Wno-missing-field-initializers)  # designated initializers leave the rest at its default
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports false positives of these through libstdc++'s strings and RapidCheck's shared pointers.
-  target_compile_options(yoke_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds)
+  target_compile_options(yoke_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
 endif()
 # Paths in messages of YOKE_CHECK and of the compiler's own start at the repository, whoever builds it.
 target_compile_options(yoke_options INTERFACE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)

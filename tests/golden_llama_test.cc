@@ -122,7 +122,8 @@ class TinyLlama {
   std::vector<Layer> layers_;
   Weight embedding_, head_;
   Tensor norm_;
-  std::vector<std::int32_t> pages_ = {3, 0, 2, 1, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14, 17, 16, 19, 18, 20, 21};
+  std::vector<std::int32_t> pages_ = {3,  0,  2,  1,  5,  4,  7,  6,  9,  8,  11, 10, 13, 12,
+                                      15, 14, 17, 16, 19, 18, 20, 21, 23, 22, 25, 24, 27, 26};
   std::int64_t context_ = 0;
 };
 

@@ -162,11 +162,12 @@ void power_off(const LabLayout& layout, const LabNode& node) {
     throw Error(ErrorCode::kConflict, fmt::format("{} is powered off already", node.name));
   }
   if (layout.plain) return end_plain_processes(layout.name, node.number);
-  end_lab_processes(layout.name, node.number);
+  // The links first: a machine without power says goodbye to nobody.
   std::vector<std::string> lines = {fmt::format("link set {} down", layout.management_interface)};
   for (const LabInterface& interface : node.interfaces)
     lines.push_back(fmt::format("link set {} down", interface.name));
   in_network(network_namespace(layout.name, node.number), [&] { run_ip(lines); });
+  end_lab_processes(layout.name, node.number);
 }
 
 void power_on(const LabLayout& layout, const LabNode& node, const std::vector<std::string>& except) {
