@@ -21,10 +21,9 @@ double decode(DType type, const std::byte* at) {
       return get(std::int8_t{});
     case DType::kI32:
       return get(std::int32_t{});
-    case DType::kF32:
-      break;
+    default:
+      return get(float{});
   }
-  return get(float{});
 }
 
 void encode(DType type, double value, std::byte* at) {

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 #include "yoke/base/error.h"
 #include "yoke/base/ip.h"
@@ -73,12 +74,17 @@ class JobWorld final : public World {
       if (told) told(event);
     };
     group_ = std::make_unique<Group>(DirectListener::open(halves()), place_, options_);
-    channel_->on_abort([this](const Error& why) { group_->abort(why); });
+    channel_->on_abort([this](const Error& why) {
+      const std::lock_guard lock(leaving_mutex_);
+      if (!leaving_) group_->abort(why);
+    });
     const Deadline deadline = Deadline::after(options_.join_limit);
     connect(channel_->join(group_->endpoints(), deadline), deadline);
   }
+  // The group goes first: its thread reports to the channel. The channel's thread may come to the group until then.
   ~JobWorld() override {
-    channel_->on_abort([](const Error&) {});
+    const std::lock_guard lock(leaving_mutex_);
+    leaving_ = true;
   }
 
   Communicator& comm() override { return group_->comm(); }
@@ -118,6 +124,8 @@ class JobWorld final : public World {
   }
 
   WorldOptions options_;
+  std::mutex leaving_mutex_;
+  bool leaving_ = false;
   std::unique_ptr<RankChannel> channel_;
   std::unique_ptr<Group> group_;
 };
