@@ -52,7 +52,9 @@ std::string Heart::half_name(const Path& path) const {
 }
 
 std::string Heart::describe_loss(const Pulse& pulse) const {
-  if (pulse.path.half == kMemory) return pulse.why == "connection closed" ? "its process has ended" : pulse.why;
+  // A socket inside a node closes with its process, and is reset where beats of ours were still unread.
+  const bool ended = pulse.why == "connection closed" || pulse.why == "connection reset";
+  if (pulse.path.half == kMemory) return ended ? "its process has ended" : pulse.why;
   // "no sign of life on half B for 1.2 s", "connection closed on half A"
   const std::string_view silent = "no sign of life";
   if (pulse.why.starts_with(silent)) {
