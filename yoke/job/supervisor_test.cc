@@ -2,10 +2,13 @@
 #include "yoke/job/supervisor.h"
 
 #include <gtest/gtest.h>
+
 #include <signal.h>
+#include <algorithm>
 
 #include "yoke/base/hash.h"
 #include "yoke/base/process.h"
+#include "yoke/base/result.h"
 #include "yoke/base/rng.h"
 #include "yoke/job/job_messages.h"
 #include "yoke/job/process_watch.h"
@@ -23,16 +26,26 @@ class SupervisorTest : public testing::Test {
     for (int rank = 0; rank < ranks; ++rank) job.ranks.push_back({rank, {{"RANK", std::to_string(rank)}}});
     send(to_message(MessageType::kStart, job));
   }
-  // The next message of this type, keeping the supervisor alive; output on the way is collected.
+  // The next message of this type, keeping the supervisor alive; output on the way is collected. Ranks end in any
+  // order, so others are kept for whoever awaits them later.
   std::optional<Message> await(MessageType type) {
+    const auto kept =
+        std::find_if(passed_over.begin(), passed_over.end(), [&](const Message& m) { return m.type == type; });
+    if (kept != passed_over.end()) {
+      Message message = std::move(*kept);
+      passed_over.erase(kept);
+      return message;
+    }
     const Deadline deadline = Deadline::after(20_s);
     while (!deadline.expired()) {
       while (auto message = reader.next()) {
         if (message->type == MessageType::kOutput) output += read_output(*message).bytes;
         if (message->type == type) return message;
+        const bool recurs = message->type == MessageType::kOutput || message->type == MessageType::kHeartbeat;
+        if (!recurs) passed_over.push_back(std::move(*message));
       }
       if (process.at_end(OutputStream::kOut)) return std::nullopt;
-      if (beating) send({MessageType::kHeartbeat});
+      if (beating) (void)try_to([&] { send({MessageType::kHeartbeat}); });  // it may have ended meanwhile
       reader.feed(process.read_bytes(OutputStream::kOut, 1 << 16, Deadline::after(100_ms)));
     }
     return std::nullopt;
@@ -47,6 +60,7 @@ class SupervisorTest : public testing::Test {
   Process process{
       {.argv = {YOKE_PROGRAM, "node"}, .environment = {{kJobMarkVariable, mark}}, .input_mode = InputMode::kPipe}};
   MessageReader reader;
+  std::vector<Message> passed_over;
   std::string output;
   bool beating = true;
 };
