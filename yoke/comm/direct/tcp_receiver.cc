@@ -152,6 +152,12 @@ bool TcpReceiver::read_foretold(std::size_t half) {
   return true;
 }
 
+// Frames that were lost with another half come again by the only one left, behind what it carried before: that must be
+// taken out of their way.
+bool TcpReceiver::is_before_what_is_missing(const Input& input) const {
+  return prefix() < input.frame.offset && std::ranges::count_if(paths_, &DataPath::usable) == 1;
+}
+
 TcpReceiver::Target TcpReceiver::target_of(const Input& input) const {
   if (input.stashing) return Target::kStash;
   if (input.at < prefix()) return Target::kNowhere;
@@ -161,7 +167,7 @@ TcpReceiver::Target TcpReceiver::target_of(const Input& input) const {
   if (fits && fits_window(input.end())) return Target::kDestination;
   // The channel compares the headers before anything behind one is taken.
   if (inside && input.at > input.frame.offset) return Target::kWait;
-  if (fits && !seeking_acknowledgement_) return Target::kWait;
+  if (fits && !seeking_acknowledgement_ && !is_before_what_is_missing(input)) return Target::kWait;
   return stashed_ + input.frame.length <= kStashMost ? Target::kStash : Target::kWait;
 }
 

@@ -66,6 +66,7 @@ class TcpReceiver {
   std::size_t read_heads_at_once(std::size_t half, std::span<iovec> parts);
   bool take_frame(Input& input, std::size_t half);
   bool read_payload(std::size_t half);
+  bool is_before_what_is_missing(const Input& input) const;
   Target target_of(const Input& input) const;
   std::size_t read(std::size_t half, std::span<iovec> parts);
   std::size_t map(std::uint64_t at, std::size_t size, std::span<iovec> parts);
