@@ -136,7 +136,7 @@ std::vector<std::string> on_node_2(std::vector<std::string> command) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Each, RankFaults,
+    LabTiming, RankFaults,
     testing::Values(
         RankFault{"rank_killed", on_node_2({"pkill", "-KILL", "-f", "bench-rank"}),
                   "rank 1 on spark-2 was killed by signal 9", 2_s},
