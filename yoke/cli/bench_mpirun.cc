@@ -23,7 +23,7 @@ using namespace literals;
 std::string carry_everywhere(const Cluster& cluster) {
   std::string path;
   for (const ClusterNode& node : cluster.nodes) {
-    SshShell shell({.name = node.name, .address = node.address, .user = node.user.value_or(""), .port = node.port}, {});
+    SshShell shell(host_of(node));
     const std::string there = carry_program(shell, "/proc/self/exe");
     if (!path.empty() && there != path) {
       throw Error(ErrorCode::kUnsupported, fmt::format("{} keeps programs at {}, others at {}", node.name, there, path),

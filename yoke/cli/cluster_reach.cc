@@ -29,10 +29,6 @@ struct Reached {
   std::optional<std::string> program;  // where --carry put it
 };
 
-Host host_of(const ClusterNode& node) {
-  return {.name = node.name, .address = node.address, .user = node.user.value_or(""), .port = node.port};
-}
-
 Reached reach(const ClusterNode& node, const Options& options) {
   SshShell shell(host_of(node), {.connect_timeout = options.timeout, .login_timeout = options.timeout});
   const auto timed = [&](const Command& command, Seconds& time) {

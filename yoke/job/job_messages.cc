@@ -7,6 +7,7 @@
 #include "yoke/base/build_info.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/json.h"
+#include "yoke/spec/membership_fields.h"
 
 namespace yoke {
 
@@ -69,13 +70,6 @@ void visit_fields(Visitor& visit, RankList& list) {
 template <class Visitor>
 void visit_fields(Visitor& visit, Credit& credit) {
   visit.required("bytes", credit.bytes);
-}
-
-template <class Visitor>
-void visit_fields(Visitor& visit, HalfEndpoint& endpoint) {
-  visit.required("half", endpoint.half);
-  visit.required("address", endpoint.address);
-  visit.required("port", endpoint.port);
 }
 
 template <class Visitor>

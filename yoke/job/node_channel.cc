@@ -24,10 +24,6 @@ constexpr Seconds kSendLimit{2};
 constexpr Seconds kHelloLimit{40};
 constexpr std::size_t kErrorsMost = 4096;
 
-Host host_of(const ClusterNode& node) {
-  return {.name = node.name, .address = node.address, .user = node.user.value_or(""), .port = node.port};
-}
-
 }  // namespace
 
 void Inbox::push(ChannelEvent event) {

@@ -11,4 +11,7 @@ struct Host {
   int port = 0;              // 0: as ssh chooses
 };
 
+struct ClusterNode;
+Host host_of(const ClusterNode& node);
+
 }  // namespace yoke

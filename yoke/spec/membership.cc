@@ -3,16 +3,9 @@
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
-#include "yoke/base/fields.h"
+#include "yoke/spec/membership_fields.h"
 
 namespace yoke {
-
-template <class Visitor>
-void visit_fields(Visitor& visit, HalfEndpoint& endpoint) {
-  visit.required("half", endpoint.half);
-  visit.required("address", endpoint.address);
-  visit.required("port", endpoint.port);
-}
 
 template <class Visitor>
 void visit_fields(Visitor& visit, Member& member) {
