@@ -7,6 +7,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports false positives of these through libstdc++'s strings and RapidCheck's shared pointers.
   target_compile_options(yoke_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
 endif()
+# Products and sums are rounded each, on every processor: results do not depend on whether it can fuse them, and what is
+# subtracted from itself is zero. Kernels that want fused arithmetic say so by intrinsics.
+target_compile_options(yoke_options INTERFACE -ffp-contract=off)
 # Paths in messages of YOKE_CHECK and of the compiler's own start at the repository, whoever builds it.
 target_compile_options(yoke_options INTERFACE -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
 if(YOKE_SANITIZE)

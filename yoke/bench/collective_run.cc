@@ -7,7 +7,7 @@
 
 #include "yoke/base/fields.h"
 #include "yoke/base/file_tree.h"
-#include "yoke/bench/available_memory.h"
+#include "yoke/probe/available_memory.h"
 #include "yoke/bench/machine_facts.h"
 
 namespace yoke {

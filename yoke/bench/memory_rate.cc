@@ -9,7 +9,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
 #include "yoke/base/progress.h"
-#include "yoke/bench/available_memory.h"
+#include "yoke/probe/available_memory.h"
 #include "yoke/bench/machine_facts.h"
 #include "yoke/bench/pinned_threads.h"
 #include "yoke/bench/sample_stats.h"

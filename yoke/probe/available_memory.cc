@@ -1,4 +1,4 @@
-#include "yoke/bench/available_memory.h"
+#include "yoke/probe/available_memory.h"
 
 #include <algorithm>
 #include <charconv>
