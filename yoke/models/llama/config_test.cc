@@ -1,0 +1,102 @@
+#include "yoke/models/llama/config.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/json.h"
+
+namespace yoke {
+namespace {
+
+std::string config_text(const std::string& architecture, const std::string& more = "") {
+  return R"({"architectures": [")" + architecture +
+         R"("], "num_hidden_layers": 4, "hidden_size": 64, "num_attention_heads": 8, "intermediate_size": 96,
+         "vocab_size": 100)" +
+         more + "}";
+}
+LlamaConfig read(const std::string& text) { return read_llama_config(parse_json(text, "config.json")); }
+
+Error refusal(const std::string& text) {
+  try {
+    read(text);
+  } catch (const Error& error) {
+    return error;
+  }
+  return {ErrorCode::kInternal, "nothing was refused"};
+}
+
+TEST(LlamaConfigTest, WhatIsAbsentIsAsTransformersHasIt) {
+  const LlamaConfig config = read(config_text("LlamaForCausalLM"));
+  EXPECT_EQ(config.Hkv, 8);
+  EXPECT_EQ(config.D, 8);
+  EXPECT_EQ(config.context, 2048);
+  EXPECT_FLOAT_EQ(config.epsilon, 1e-6F);
+  EXPECT_FALSE(config.tied);
+  EXPECT_FALSE(config.qk_norm);
+  EXPECT_EQ(config.qkv_bias, Bias::kNone);
+  EXPECT_EQ(config.windows, std::vector<std::int64_t>(4, 0));
+}
+
+TEST(LlamaConfigTest, FamiliesDifferWhereTheyDo) {
+  const LlamaConfig qwen2 = read(config_text("Qwen2ForCausalLM"));
+  EXPECT_EQ(qwen2.qkv_bias, Bias::kGiven);
+  EXPECT_EQ(qwen2.o_bias, Bias::kNone);
+  const LlamaConfig qwen3 = read(config_text("Qwen3ForCausalLM"));
+  EXPECT_TRUE(qwen3.qk_norm);
+  EXPECT_EQ(qwen3.D, 128);
+  const LlamaConfig biased = read(config_text("LlamaForCausalLM", R"(, "attention_bias": true, "mlp_bias": true)"));
+  EXPECT_EQ(biased.qkv_bias, Bias::kGiven);
+  EXPECT_EQ(biased.o_bias, Bias::kGiven);
+  EXPECT_EQ(biased.mlp_bias, Bias::kGiven);
+}
+
+TEST(LlamaConfigTest, WindowsHoldWhereTheFamilyUsesThem) {
+  EXPECT_EQ(read(config_text("MistralForCausalLM")).windows, std::vector<std::int64_t>(4, 4096));
+  EXPECT_EQ(read(config_text("MistralForCausalLM", R"(, "sliding_window": null)")).windows,
+            std::vector<std::int64_t>(4, 0));
+  EXPECT_EQ(read(config_text("Qwen2ForCausalLM", R"(, "sliding_window": 16)")).windows,
+            std::vector<std::int64_t>(4, 0));
+  EXPECT_EQ(read(config_text("Qwen2ForCausalLM",
+                             R"(, "sliding_window": 16, "use_sliding_window": true, "max_window_layers": 3)"))
+                .windows,
+            (std::vector<std::int64_t>{0, 0, 0, 16}));
+  EXPECT_EQ(read(config_text("MistralForCausalLM",
+                             R"(, "sliding_window": 16, "layer_types": ["full_attention", "sliding_attention",
+                                 "full_attention", "sliding_attention"])"))
+                .windows,
+            (std::vector<std::int64_t>{0, 16, 0, 16}));
+}
+
+TEST(LlamaConfigTest, RefusesWhatItCannotRun) {
+  const Error other = refusal(config_text("MambaForCausalLM"));
+  EXPECT_EQ(other.code(), ErrorCode::kUnsupported);
+  EXPECT_NE(other.hint().find("Qwen3ForCausalLM"), std::string::npos);
+  EXPECT_EQ(refusal("{}").code(), ErrorCode::kInvalid);
+  EXPECT_EQ(refusal(config_text("LlamaForCausalLM", R"(, "hidden_act": "gelu")")).code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(refusal(config_text("LlamaForCausalLM", R"(, "num_key_value_heads": 3)")).code(), ErrorCode::kInvalid);
+  EXPECT_EQ(refusal(config_text("LlamaForCausalLM", R"(, "head_dim": 7)")).code(), ErrorCode::kInvalid);
+  EXPECT_EQ(refusal(config_text("LlamaForCausalLM", R"(, "head_dim": -16)")).code(), ErrorCode::kInvalid);
+}
+
+TEST(LlamaPartTest, HeadsThatAreFewerThanRanksAreHeldBySeveral) {
+  const LlamaConfig config = read(config_text("LlamaForCausalLM", R"(, "num_key_value_heads": 2)"));
+  EXPECT_EQ(part_of(config, 1, 2).kv_heads, (Range{1, 2}));
+  EXPECT_EQ(part_of(config, 1, 4).kv_heads, (Range{0, 1}));
+  EXPECT_EQ(part_of(config, 2, 4).kv_heads, (Range{1, 2}));
+  EXPECT_EQ(part_of(config, 3, 4).heads, (Range{6, 8}));
+  EXPECT_EQ(part_of(config, 3, 4).mlp, (Range{72, 96}));
+}
+
+TEST(LlamaPartTest, SizesThatDoNotDivideAreRefusedWithThoseThatDo) {
+  const LlamaConfig config = read(config_text("LlamaForCausalLM", R"(, "num_key_value_heads": 2)"));
+  try {
+    part_of(config, 0, 3);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInvalid);
+    EXPECT_EQ(error.hint(), "numbers of ranks that work: 1, 2, 4, 8");
+  }
+}
+
+}  // namespace
+}  // namespace yoke
