@@ -124,8 +124,9 @@ class GoldenLlama : public testing::TestWithParam<GoldenModel> {
 
 std::vector<GoldenModel> golden_models() {
   std::vector<GoldenModel> models;
-  for (const char* folder : {"tests/golden/llama-f32", "tests/golden/llama-bf16-tied", "tests/golden/llama-fp8",
-                             "tests/golden/llama-nvfp4"}) {
+  for (const char* folder : {"tests/golden/llama-biased-f16", "tests/golden/mistral-window-bf16",
+                             "tests/golden/qwen2-window-f32", "tests/golden/qwen3-bf16", "tests/golden/llama-f32",
+                             "tests/golden/llama-bf16-tied", "tests/golden/llama-fp8", "tests/golden/llama-nvfp4"}) {
     for (const int ranks : {1, 2, 4}) models.push_back({folder, ranks});
   }
   for (const char* folder : {"tests/golden/llama-w4a16", "models/nano"}) {

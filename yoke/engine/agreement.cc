@@ -1,0 +1,69 @@
+#include "yoke/engine/agreement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/base/fields.h"
+#include "yoke/base/json.h"
+
+namespace yoke {
+namespace {
+
+struct ToldError {
+  std::string code, message, hint;
+};
+template <class Visitor>
+void visit_fields(Visitor& visit, ToldError& error) {
+  visit.required("code", error.code);
+  visit.required("message", error.message);
+  visit.required("hint", error.hint);
+}
+
+Error to_error(const ToldError& told) {
+  for (const ErrorCodeInfo& row : error_codes()) {
+    if (row.name == told.code) return {row.code, told.message, told.hint};
+  }
+  return {ErrorCode::kInternal, told.message, told.hint};
+}
+
+}  // namespace
+
+std::vector<std::string> gather_texts(Communicator& control, const std::string& mine) {
+  const auto ranks = static_cast<std::size_t>(control.size());
+  const auto length = static_cast<std::int32_t>(mine.size());
+  std::vector<std::int32_t> lengths(ranks);
+  all_gather(control, &length, lengths.data(), 1, DType::kI32);
+  const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
+  std::vector<std::string> texts(ranks);
+  if (longest == 0) return texts;
+  std::string padded = mine;
+  padded.resize(longest);
+  std::string all(longest * ranks, '\0');
+  all_gather(control, padded.data(), all.data(), longest, DType::kI8);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    texts[rank] = all.substr(rank * longest, static_cast<std::size_t>(lengths[rank]));
+  }
+  return texts;
+}
+
+void do_together(Communicator& control, const std::function<void()>& work) {
+  std::string mine;
+  try {
+    work();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInterrupted) throw;
+    mine = print_json(to_document(ToldError{std::string(info(error.code()).name), error.message(), error.hint()}),
+                      JsonLayout::kOneLine);
+  }
+  const std::vector<std::string> texts = gather_texts(control, mine);
+  const auto failed = std::find_if(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); });
+  if (failed == texts.end()) return;
+  const bool everywhere =
+      std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return text == *failed; });
+  Error error = to_error(from_document<ToldError>(parse_json(*failed, "a rank's error")));
+  if (!everywhere) error = std::move(error).in(fmt::format("on rank {}", failed - texts.begin()));
+  throw AgreedError(std::move(error));
+}
+
+}  // namespace yoke

@@ -1,0 +1,268 @@
+// The engine as its askers see it: ranks are threads here, the goldens say what is right.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <map>
+#include <thread>
+
+#include "yoke/base/fields.h"
+#include "yoke/base/files.h"
+#include "yoke/base/json.h"
+#include "yoke/comm/local/local.h"
+#include "yoke/engine/front.h"
+#include "yoke/engine/rank.h"
+#include "yoke/rank/local_world.h"
+#include "yoke/weights/safetensors_file.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace literals;
+
+using Tokens = std::vector<TokenId>;
+
+fs::path golden(const char* name) { return fs::path(YOKE_SOURCE_DIR) / "tests/golden" / name; }
+
+// What came back for one request.
+struct Answer {
+  Tokens tokens;
+  std::int64_t logit_rows = 0;
+  std::optional<RequestEnded> ended;
+};
+
+class Engine {
+ public:
+  Engine(EngineOptions options, int ranks) {
+    options.threads = 1;
+    int ends[2];
+    YOKE_CHECK_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    front_.reset(new Front(Front::over(Socket(UniqueFd(ends[0]), "the engine"))));
+    auto comms = make_local(ranks);
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::optional<Socket> line;
+      if (rank == 0) line.emplace(UniqueFd(ends[1]), "the front");
+      threads_.emplace_back(
+          [options, line = std::move(line), comm = std::move(comms[static_cast<std::size_t>(rank)])]() mutable {
+            try {
+              run_engine_rank(*make_local_world(std::move(comm)), options, std::move(line));
+            } catch (const Error&) {  // rank 0 has told the front
+            }
+          });
+    }
+  }
+  ~Engine() { front_.reset(); }  // closes the line, and the threads end
+
+  Front& front() { return *front_; }
+
+  // Until all of these have ended; each event may be looked at.
+  std::map<std::uint64_t, Answer> wait_for(std::size_t count,
+                                           const std::function<void(const EngineEvent&)>& look = {}) {
+    std::map<std::uint64_t, Answer> answers;
+    std::size_t ended = 0;
+    const Deadline deadline = Deadline::after(60_s);
+    while (ended < count) {
+      const auto event = front_->next(deadline);
+      if (!event) throw Error(ErrorCode::kTimeout, "the engine did not answer");
+      if (look) look(*event);
+      if (const auto* token = std::get_if<TokenMade>(&*event)) answers[token->id].tokens.push_back(token->token.id);
+      if (const auto* logits = std::get_if<LogitsMade>(&*event))
+        answers[logits->id].logit_rows += logits->rows.extent(0);
+      if (const auto* end = std::get_if<RequestEnded>(&*event)) {
+        answers[end->id].ended = *end;
+        ++ended;
+      }
+    }
+    return answers;
+  }
+  Answer ask(const Request& request) {
+    front_->submit(request);
+    return wait_for(1)[request.id];
+  }
+
+ private:
+  std::unique_ptr<Front> front_;
+  std::vector<std::jthread> threads_;
+};
+
+struct GoldenCase {
+  Tokens ids, greedy;
+};
+std::vector<GoldenCase> golden_cases(const fs::path& folder) {
+  std::vector<GoldenCase> cases;
+  const Document document = parse_json(read_file(folder / "golden.json"), "golden.json");
+  for (const Document& one : document.find("cases")->items) {
+    if (one.find("greedy") == nullptr) continue;
+    cases.push_back({from_document<Tokens>(*one.find("ids")), from_document<Tokens>(*one.find("greedy"))});
+  }
+  return cases;
+}
+
+Request greedy_request(std::uint64_t id, const GoldenCase& one) {
+  Request request{.id = id, .prompt = one.ids, .answer_most = std::ssize(one.greedy)};
+  request.sampling.temperature = 0;
+  return request;
+}
+
+class EngineOnRanks : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, EngineOnRanks, testing::Values(1, 2, 4));
+
+TEST_P(EngineOnRanks, SeveralSequencesAtOnceGiveTheGoldenTokens) {
+  // Chunks of 7 tokens: prompts of several requests come in pieces, while others answer already.
+  Engine engine({.model = golden("llama-f32"), .chunk_tokens = 7}, GetParam());
+  const auto cases = golden_cases(golden("llama-f32"));
+  ASSERT_GE(cases.size(), 2U);
+  for (std::size_t i = 0; i < cases.size(); ++i) engine.front().submit(greedy_request(i + 1, cases[i]));
+  const auto answers = engine.wait_for(cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(answers.at(i + 1).tokens, cases[i].greedy) << i;
+    EXPECT_EQ(answers.at(i + 1).ended->reason, FinishReason::kLength);
+  }
+}
+
+TEST_P(EngineOnRanks, SampledTokensDependOnTheSeedAndNotOnTheCompany) {
+  const auto cases = golden_cases(golden("llama-bf16-tied"));
+  Request request{.id = 1, .prompt = cases[0].ids, .answer_most = 30};
+  request.sampling = {.temperature = 1.5F, .top_p = 0.95F, .frequency_penalty = 0.5F, .seed = 42};
+  Tokens alone, in_company, other_seed;
+  {
+    Engine engine({.model = golden("llama-bf16-tied")}, GetParam());
+    alone = engine.ask(request).tokens;
+    Request other = request;
+    other.sampling.seed = 43;
+    other_seed = engine.ask(other).tokens;
+  }
+  Engine engine({.model = golden("llama-bf16-tied"), .chunk_tokens = 5}, GetParam());
+  for (std::uint64_t id = 2; id < 6; ++id) engine.front().submit(greedy_request(id, cases[id % cases.size()]));
+  engine.front().submit(request);
+  in_company = engine.wait_for(5)[1].tokens;
+  EXPECT_EQ(alone.size(), 30U);
+  EXPECT_EQ(alone, in_company);
+  EXPECT_NE(alone, other_seed);
+}
+
+TEST_P(EngineOnRanks, AnAnswerTakenUpAgainGoesOnAsItWouldHave) {
+  Engine engine({.model = golden("llama-f32")}, GetParam());
+  const GoldenCase one = golden_cases(golden("llama-f32"))[0];
+  Request request = greedy_request(1, one);
+  request.sampling = {.temperature = 2, .repetition_penalty = 1.2F, .seed = 7};
+  const Tokens whole = engine.ask(request).tokens;
+  for (const std::size_t known : {std::size_t{1}, std::size_t{10}, whole.size() - 1}) {
+    request.answer.assign(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(known));
+    Tokens continued = request.answer;
+    for (const TokenId id : engine.ask(request).tokens) continued.push_back(id);
+    EXPECT_EQ(continued, whole) << known;
+  }
+}
+
+TEST_P(EngineOnRanks, LogitsOfThePromptAreThoseOfTheGolden) {
+  const fs::path folder = golden("llama-f32");
+  const SafetensorsFile file(folder / "golden.safetensors");
+  const Tensor wanted = file.view(*file.find("logits.0"));
+  Engine engine({.model = folder, .chunk_tokens = 4}, GetParam());
+  Request request = greedy_request(1, golden_cases(folder)[0]);
+  request.logits = LogitsWanted::kAll;
+  engine.front().submit(request);
+  double error = 0, largest = 0;
+  const auto answers = engine.wait_for(1, [&](const EngineEvent& event) {
+    const auto* const logits = std::get_if<LogitsMade>(&event);
+    if (logits == nullptr) return;
+    for (std::int64_t row = 0; row < logits->rows.extent(0); ++row) {
+      for (std::int64_t v = 0; v < wanted.extent(1); ++v) {
+        const double golden = wanted.row<float>(logits->position + row)[v];
+        largest = std::max(largest, std::abs(golden));
+        error = std::max(error, std::abs(golden - static_cast<double>(logits->rows.row<float>(row)[v])));
+      }
+    }
+  });
+  EXPECT_EQ(answers.at(1).logit_rows, wanted.extent(0));
+  EXPECT_LT(error / largest, 1e-4);
+  request.id = 2;
+  request.logits = LogitsWanted::kLast;
+  request.answer_most = 0;
+  const Answer last = engine.ask(request);
+  EXPECT_EQ(last.logit_rows, 1);
+  EXPECT_TRUE(last.tokens.empty());
+}
+
+TEST(EngineTest, WhatDoesNotFitTheCacheWaits) {
+  // Room for one of these at a time: 48 tokens of cache, of which each needs between 33 and 48.
+  Engine engine({.model = golden("llama-f32"), .context_most = 48}, 1);
+  const auto cases = golden_cases(golden("llama-f32"));
+  for (std::uint64_t id = 1; id <= 4; ++id) engine.front().submit(greedy_request(id, cases[0]));
+  const auto answers = engine.wait_for(4);
+  for (const auto& [id, answer] : answers) EXPECT_EQ(answer.tokens, cases[0].greedy) << id;
+}
+
+TEST(EngineTest, ACancelledRequestEndsAndTheOthersGoOn) {
+  Engine engine({.model = golden("llama-f32")}, 2);
+  const auto cases = golden_cases(golden("llama-f32"));
+  Request endless = greedy_request(1, cases[0]);
+  endless.answer_most = 1900;
+  engine.front().submit(endless);
+  engine.front().submit(greedy_request(2, cases[1]));
+  int tokens_of_endless = 0;
+  const auto answers = engine.wait_for(2, [&](const EngineEvent& event) {
+    const auto* const token = std::get_if<TokenMade>(&event);
+    if (token != nullptr && token->id == 1 && ++tokens_of_endless == 30) engine.front().cancel(1);
+  });
+  EXPECT_EQ(answers.at(1).ended->reason, FinishReason::kCancelled);
+  EXPECT_LT(answers.at(1).tokens.size(), 1000U);
+  EXPECT_EQ(answers.at(2).tokens, cases[1].greedy);
+  EXPECT_EQ(engine.ask(greedy_request(3, cases[0])).tokens, cases[0].greedy);
+}
+
+TEST(EngineTest, AnAnswerEndsAtAStopToken) {
+  Engine engine({.model = golden("llama-f32")}, 1);
+  const GoldenCase one = golden_cases(golden("llama-f32"))[0];
+  Request request = greedy_request(1, one);
+  request.stop_ids = {one.greedy[5]};
+  const Answer answer = engine.ask(request);
+  EXPECT_EQ(answer.tokens, Tokens(one.greedy.begin(), one.greedy.begin() + 6));
+  EXPECT_EQ(answer.ended->reason, FinishReason::kStop);
+}
+
+TEST(EngineTest, RequestsThatMakeNoSenseAreRefusedAndNothingElseHappens) {
+  Engine engine({.model = golden("llama-f32"), .context_most = 64}, 2);
+  const GoldenCase one = golden_cases(golden("llama-f32"))[0];
+  const auto refusal = [&](const std::function<void(Request&)>& change) {
+    Request request = greedy_request(7, one);
+    change(request);
+    const Answer answer = engine.ask(request);
+    return answer.ended->error ? answer.ended->error->message() : "not refused";
+  };
+  EXPECT_EQ(refusal([](Request& r) { r.prompt.clear(); }), "the prompt has no tokens");
+  EXPECT_EQ(refusal([](Request& r) { r.prompt.resize(64); }),
+            "the prompt has 64 tokens, but a sequence has room for 64 here");
+  EXPECT_EQ(refusal([](Request& r) { r.prompt[0] = 768; }),
+            "the prompt has the token 768, but the vocabulary has 768 ids");
+  EXPECT_EQ(refusal([](Request& r) { r.sampling.top_p = 0; }), "top_p must be above 0 and at most 1");
+  EXPECT_EQ(refusal([](Request& r) { r.prompt.resize(60); }), "not refused");  // the answer is cut to what there is
+  EXPECT_EQ(engine.ask(greedy_request(8, one)).tokens, one.greedy);
+}
+
+Error failure_of(const EngineOptions& options, int ranks) {
+  Engine engine(options, ranks);
+  try {
+    while (engine.front().next(Deadline::after(20_s))) {
+    }
+  } catch (const Error& error) {
+    return error;
+  }
+  return {ErrorCode::kInternal, "the engine did not fail"};
+}
+
+TEST(EngineTest, WhatCannotRunIsToldToTheFront) {
+  EXPECT_EQ(failure_of({.model = "/nowhere"}, 1).code(), ErrorCode::kNotFound);
+  EXPECT_EQ(failure_of({.model = golden("llama-f32")}, 3).hint(), "numbers of ranks that work: 1, 2, 4, 8");
+  EXPECT_NE(failure_of({.model = golden("llama-w4a16")}, 4).message().find("group"), std::string::npos);
+  EXPECT_EQ(failure_of({.model = golden("llama-f32"), .context_most = 4000}, 1).message(),
+            "the model was trained for 2048 tokens, not for 4000");
+  EXPECT_EQ(failure_of({.model = golden("llama-f32"), .backend = "abacus"}, 1).code(), ErrorCode::kUnsupported);
+  const Error too_much =
+      failure_of({.model = golden("llama-f32"), .cache_tokens = std::int64_t{1} << 40}, 2);  // petabytes of cache
+  EXPECT_EQ(too_much.code(), ErrorCode::kExhausted);
+}
+
+}  // namespace
+}  // namespace yoke

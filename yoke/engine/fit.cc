@@ -1,0 +1,61 @@
+#include "yoke/engine/fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "yoke/base/error.h"
+
+namespace yoke {
+namespace {
+
+// What stays free: the kernel, the page cache that loading goes through, and other programs need some memory too.
+constexpr Bytes reserve_of(Bytes available) { return Bytes{(std::int64_t{32} << 20) + available.value / 32}; }
+
+Bytes need_in_all(const RankNeed& need, std::int64_t tokens) {
+  return need.weights + need.work_space + Bytes{need.cache_per_token.value * tokens};
+}
+
+Bytes usable(const RankMemory& rank) { return rank.available - reserve_of(rank.available); }
+
+// The fewest ranks, more than there are, with which even the node that has least would do.
+std::optional<int> ranks_that_would_do(const FitQuestion& question) {
+  Bytes least = usable(question.ranks.front());
+  for (const RankMemory& rank : question.ranks) least = std::min(least, usable(rank));
+  for (const int ranks : question.rank_counts) {
+    if (ranks <= std::ssize(question.ranks)) continue;
+    if (need_in_all(question.need(ranks), question.tokens_least) <= least) return ranks;
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse(const FitQuestion& question, const RankMemory& rank, const RankNeed& need) {
+  const auto would_do = ranks_that_would_do(question);
+  const std::string hint =
+      would_do ? fmt::format("{} nodes of this kind would do", *would_do)
+               : std::string("free memory, take a smaller or more quantized model, or a shorter --context");
+  throw Error(
+      ErrorCode::kExhausted,
+      fmt::format("the model does not fit: it needs {} (weights {}, cache for {} tokens {}, work space {}), and {} "
+                  "has {} available, of which {} stay free",
+                  to_string(need_in_all(need, question.tokens_least)), to_string(need.weights), question.tokens_least,
+                  to_string(Bytes{need.cache_per_token.value * question.tokens_least}), to_string(need.work_space),
+                  rank.node, to_string(rank.available), to_string(reserve_of(rank.available))),
+      hint);
+}
+
+}  // namespace
+
+std::int64_t fit_cache(const FitQuestion& question) {
+  const RankNeed need = question.need(static_cast<int>(question.ranks.size()));
+  std::int64_t tokens = question.tokens_wanted;
+  for (const RankMemory& rank : question.ranks) {
+    if (need_in_all(need, question.tokens_least) > usable(rank)) refuse(question, rank, need);
+    const Bytes left = usable(rank) - need.weights - need.work_space;
+    tokens = std::min(tokens, left.value / std::max<std::int64_t>(1, need.cache_per_token.value));
+  }
+  return tokens;
+}
+
+}  // namespace yoke

@@ -1,0 +1,58 @@
+#include "yoke/engine/fit.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+
+namespace yoke {
+namespace {
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+// A model of 1600 MiB that can be split in 1, 2 and 4.
+FitQuestion question_for(std::vector<RankMemory> ranks) {
+  return {.ranks = std::move(ranks),
+          .tokens_wanted = 8192,
+          .tokens_least = 256,
+          .rank_counts = {1, 2, 4},
+          .need = [](int count) {
+            return RankNeed{.weights = Bytes{1600 * kMiB / count},
+                            .work_space = Bytes{10 * kMiB},
+                            .cache_per_token = Bytes{kMiB / 4 / count}};
+          }};
+}
+
+TEST(Fit, TheCacheIsAsLargeAsWantedWhereThereIsRoom) {
+  EXPECT_EQ(fit_cache(question_for({{"spark-1", Bytes{8000 * kMiB}}})), 8192);
+}
+
+TEST(Fit, TheNodeWithLeastRoomDecides) {
+  // Of 1160 MiB, 32 MiB and a 32nd stay free; 800 MiB are weights, 10 MiB work space; the rest in tokens of 128 KiB.
+  const std::int64_t tokens =
+      fit_cache(question_for({{"spark-1", Bytes{8000 * kMiB}}, {"spark-2", Bytes{1152 * kMiB}}}));
+  EXPECT_EQ(tokens, (1152 - 32 - 36 - 800 - 10) * 8);
+}
+
+TEST(Fit, RefusesNamingTheNodeAndWhatWouldDo) {
+  try {
+    fit_cache(question_for({{"spark-1", Bytes{1200 * kMiB}}}));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kExhausted);
+    EXPECT_NE(error.message().find("spark-1 has 1.17 GiB available"), std::string::npos) << error.message();
+    EXPECT_EQ(error.hint(), "2 nodes of this kind would do");
+  }
+}
+
+TEST(Fit, SaysSoWhereNoNumberOfNodesWouldDo) {
+  try {
+    fit_cache(question_for({{"small", Bytes{100 * kMiB}}, {"large", Bytes{8000 * kMiB}}}));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("small has 100 MiB"), std::string::npos) << error.message();
+    EXPECT_EQ(error.hint().find("would do"), std::string::npos) << error.hint();
+  }
+}
+
+}  // namespace
+}  // namespace yoke
