@@ -31,29 +31,35 @@ struct Answer {
   std::optional<RequestEnded> ended;
 };
 
+struct Line {
+  Socket of_front, of_engine;
+};
+Line make_line() {
+  int ends[2];
+  YOKE_CHECK_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  return {Socket(UniqueFd(ends[0]), "the engine"), Socket(UniqueFd(ends[1]), "the front")};
+}
+
 class Engine {
  public:
-  Engine(EngineOptions options, int ranks) {
+  Engine(const EngineOptions& options, int ranks) : Engine(options, ranks, make_line()) {}
+  Engine(EngineOptions options, int ranks, Line line) : front_(Front::over(std::move(line.of_front))) {
     options.threads = 1;
-    int ends[2];
-    YOKE_CHECK_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-    front_.reset(new Front(Front::over(Socket(UniqueFd(ends[0]), "the engine"))));
     auto comms = make_local(ranks);
     for (int rank = 0; rank < ranks; ++rank) {
-      std::optional<Socket> line;
-      if (rank == 0) line.emplace(UniqueFd(ends[1]), "the front");
+      std::optional<Socket> own;
+      if (rank == 0) own = std::move(line.of_engine);
       threads_.emplace_back(
-          [options, line = std::move(line), comm = std::move(comms[static_cast<std::size_t>(rank)])]() mutable {
+          [options, own = std::move(own), comm = std::move(comms[static_cast<std::size_t>(rank)])]() mutable {
             try {
-              run_engine_rank(*make_local_world(std::move(comm)), options, std::move(line));
+              run_engine_rank(*make_local_world(std::move(comm)), options, std::move(own));
             } catch (const Error&) {  // rank 0 has told the front
             }
           });
     }
   }
-  ~Engine() { front_.reset(); }  // closes the line, and the threads end
 
-  Front& front() { return *front_; }
+  Front& front() { return front_; }
 
   // Until all of these have ended; each event may be looked at.
   std::map<std::uint64_t, Answer> wait_for(std::size_t count,
@@ -62,7 +68,7 @@ class Engine {
     std::size_t ended = 0;
     const Deadline deadline = Deadline::after(60_s);
     while (ended < count) {
-      const auto event = front_->next(deadline);
+      const auto event = front_.next(deadline);
       if (!event) throw Error(ErrorCode::kTimeout, "the engine did not answer");
       if (look) look(*event);
       if (const auto* token = std::get_if<TokenMade>(&*event)) answers[token->id].tokens.push_back(token->token.id);
@@ -76,13 +82,13 @@ class Engine {
     return answers;
   }
   Answer ask(const Request& request) {
-    front_->submit(request);
+    front_.submit(request);
     return wait_for(1)[request.id];
   }
 
  private:
-  std::unique_ptr<Front> front_;
   std::vector<std::jthread> threads_;
+  Front front_;  // goes first: the line closes, and the threads end
 };
 
 struct GoldenCase {
