@@ -205,11 +205,11 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
   try {
     CollectiveRun run = run_collective_bench(
         gpu.lane, options, facts, {.sink = is_first ? sink : nullptr, .beside = beside ? &*beside : nullptr});
-    if (run.failure && place.origin == Origin::kYoke) world->recover(to_error(*run.failure));
+    if (run.failure && place.origin == RankOrigin::kYoke) world->recover(to_error(*run.failure));
     if (!is_first) return std::nullopt;
     return run;
   } catch (const Error& error) {
-    if (place.origin == Origin::kYoke) world->recover(error);  // throws what ended the job, which knows more
+    if (place.origin == RankOrigin::kYoke) world->recover(error);  // throws what ended the job, which knows more
     throw;
   }
 }

@@ -74,7 +74,7 @@ RankPlace open_mpi_place(const Reader& reader) {
           .local_rank = reader.number_or("OMPI_COMM_WORLD_LOCAL_RANK", 0, kName),
           .local_size = reader.number_or("OMPI_COMM_WORLD_LOCAL_SIZE",
                                          reader.number_or("OMPI_COMM_WORLD_LOCAL_RANK", 0, kName) + 1, kName),
-          .origin = Origin::kOpenMpi};
+          .origin = RankOrigin::kOpenMpi};
 }
 
 RankPlace mpich_place(const Reader& reader) {
@@ -83,7 +83,7 @@ RankPlace mpich_place(const Reader& reader) {
           .size = reader.number("PMI_SIZE", kName),
           .local_rank = reader.number_or("MPI_LOCALRANKID", 0, kName),
           .local_size = reader.number_or("MPI_LOCALNRANKS", reader.number_or("MPI_LOCALRANKID", 0, kName) + 1, kName),
-          .origin = Origin::kMpich};
+          .origin = RankOrigin::kMpich};
 }
 
 RankPlace slurm_place(const Reader& reader) {
@@ -94,7 +94,7 @@ RankPlace slurm_place(const Reader& reader) {
       .size = reader.number(reader.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS", kName),
       .local_rank = reader.number_or("SLURM_LOCALID", 0, kName),
       .node = reader.text("SLURMD_NODENAME"),
-      .origin = Origin::kSlurm};
+      .origin = RankOrigin::kSlurm};
   const auto tasks =
       tasks_of_node(reader.text("SLURM_STEP_TASKS_PER_NODE"), reader.number_or("SLURM_NODEID", 0, kName));
   place.local_size = tasks.value_or(place.local_rank + 1);
@@ -112,7 +112,7 @@ RankPlace torchrun_place(const Reader& reader) {
           .size = reader.number("WORLD_SIZE", kName),
           .local_rank = reader.number_or("LOCAL_RANK", 0, kName),
           .local_size = reader.number_or("LOCAL_WORLD_SIZE", reader.number_or("LOCAL_RANK", 0, kName) + 1, kName),
-          .origin = Origin::kTorchrun};
+          .origin = RankOrigin::kTorchrun};
 }
 
 // One process for each pod.
@@ -120,7 +120,7 @@ RankPlace leader_worker_set_place(const Reader& reader) {
   constexpr std::string_view kName = "LeaderWorkerSet";
   return {.rank = reader.number("LWS_WORKER_INDEX", kName),
           .size = reader.number("LWS_GROUP_SIZE", kName),
-          .origin = Origin::kLeaderWorkerSet};
+          .origin = RankOrigin::kLeaderWorkerSet};
 }
 
 RankPlace yoke_place(const Reader& reader) {
@@ -130,7 +130,7 @@ RankPlace yoke_place(const Reader& reader) {
           .local_rank = reader.number("YOKE_LOCAL_RANK", kName),
           .local_size = reader.number("YOKE_LOCAL_SIZE", kName),
           .node = reader.text("YOKE_NODE"),
-          .origin = Origin::kYoke};
+          .origin = RankOrigin::kYoke};
 }
 
 RankPlace checked(const RankPlace& place) {
@@ -147,7 +147,7 @@ RankPlace checked(const RankPlace& place) {
 
 }  // namespace
 
-std::string_view to_string(Origin origin) {
+std::string_view to_string(RankOrigin origin) {
   for (const auto& [name, value] : enum_names(origin)) {
     if (value == origin) return name;
   }

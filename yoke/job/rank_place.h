@@ -16,13 +16,14 @@
 namespace yoke {
 
 // Who started this rank.
-enum class Origin { kYoke, kOpenMpi, kMpich, kSlurm, kTorchrun, kLeaderWorkerSet };
-constexpr auto enum_names(Origin) {
-  return std::array{std::pair{"yoke", Origin::kYoke},         std::pair{"mpirun", Origin::kOpenMpi},
-                    std::pair{"mpiexec", Origin::kMpich},     std::pair{"srun", Origin::kSlurm},
-                    std::pair{"torchrun", Origin::kTorchrun}, std::pair{"leaderworkerset", Origin::kLeaderWorkerSet}};
+enum class RankOrigin { kYoke, kOpenMpi, kMpich, kSlurm, kTorchrun, kLeaderWorkerSet };
+constexpr auto enum_names(RankOrigin) {
+  return std::array{
+      std::pair{"yoke", RankOrigin::kYoke},         std::pair{"mpirun", RankOrigin::kOpenMpi},
+      std::pair{"mpiexec", RankOrigin::kMpich},     std::pair{"srun", RankOrigin::kSlurm},
+      std::pair{"torchrun", RankOrigin::kTorchrun}, std::pair{"leaderworkerset", RankOrigin::kLeaderWorkerSet}};
 }
-std::string_view to_string(Origin origin);
+std::string_view to_string(RankOrigin origin);
 
 struct RankPlace {
   int rank = 0;
@@ -30,7 +31,7 @@ struct RankPlace {
   int local_rank = 0;
   int local_size = 1;     // of this node; local_rank + 1 where the launcher does not say
   std::string node = {};  // empty where the launcher does not say
-  Origin origin = Origin::kYoke;
+  RankOrigin origin = RankOrigin::kYoke;
   friend bool operator==(const RankPlace&, const RankPlace&) = default;
 };
 

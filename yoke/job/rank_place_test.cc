@@ -30,12 +30,12 @@ TEST(RankPlace, IsTakenFromOpenMpi) {  // captured from mpirun 4.1.4
   EXPECT_EQ(find_rank_place(environment_of("OMPI_COMM_WORLD_LOCAL_RANK=1;OMPI_COMM_WORLD_LOCAL_SIZE=2;"
                                            "OMPI_COMM_WORLD_NODE_RANK=1;OMPI_COMM_WORLD_RANK=1;OMPI_COMM_WORLD_SIZE=2;"
                                            "PMIX_RANK=1;")),
-            (RankPlace{.rank = 1, .size = 2, .local_rank = 1, .local_size = 2, .origin = Origin::kOpenMpi}));
+            (RankPlace{.rank = 1, .size = 2, .local_rank = 1, .local_size = 2, .origin = RankOrigin::kOpenMpi}));
 }
 
 TEST(RankPlace, IsTakenFromMpich) {  // captured from mpiexec.hydra 4.0.2
   EXPECT_EQ(find_rank_place(environment_of("MPI_LOCALNRANKS=2;MPI_LOCALRANKID=1;PMI_FD=8;PMI_RANK=1;PMI_SIZE=2;")),
-            (RankPlace{.rank = 1, .size = 2, .local_rank = 1, .local_size = 2, .origin = Origin::kMpich}));
+            (RankPlace{.rank = 1, .size = 2, .local_rank = 1, .local_size = 2, .origin = RankOrigin::kMpich}));
 }
 
 TEST(RankPlace, IsTakenFromAStepOfSlurm) {  // captured from srun 22.05 --mpi=pmix in a lab of two nodes
@@ -44,28 +44,30 @@ TEST(RankPlace, IsTakenFromAStepOfSlurm) {  // captured from srun 22.05 --mpi=pm
           "PMIX_RANK=1;SLURMD_NODENAME=spark-2;SLURM_JOB_ID=1;SLURM_LOCALID=0;SLURM_NODEID=1;SLURM_NPROCS=2;"
           "SLURM_NTASKS=2;SLURM_PROCID=1;SLURM_STEP_ID=0;SLURM_STEP_NUM_TASKS=2;SLURM_STEP_TASKS_PER_NODE=1(x2);"
           "SLURM_TASKS_PER_NODE=1(x2);")),
-      (RankPlace{.rank = 1, .size = 2, .local_rank = 0, .local_size = 1, .node = "spark-2", .origin = Origin::kSlurm}));
+      (RankPlace{
+          .rank = 1, .size = 2, .local_rank = 0, .local_size = 1, .node = "spark-2", .origin = RankOrigin::kSlurm}));
   EXPECT_EQ(
       find_rank_place(environment_of(
           "PMIX_RANK=1;SLURMD_NODENAME=spark-1;SLURM_JOB_ID=2;SLURM_LOCALID=1;SLURM_NODEID=0;SLURM_NPROCS=3;"
           "SLURM_NTASKS=3;SLURM_PROCID=1;SLURM_STEP_ID=0;SLURM_STEP_TASKS_PER_NODE=2,1;")),
-      (RankPlace{.rank = 1, .size = 3, .local_rank = 1, .local_size = 2, .node = "spark-1", .origin = Origin::kSlurm}));
+      (RankPlace{
+          .rank = 1, .size = 3, .local_rank = 1, .local_size = 2, .node = "spark-1", .origin = RankOrigin::kSlurm}));
 }
 
 TEST(RankPlace, IsTakenFromTorchrunAndFromALeaderWorkerSet) {
   EXPECT_EQ(find_rank_place(environment_of("RANK=5;WORLD_SIZE=16;LOCAL_RANK=5;LOCAL_WORLD_SIZE=8;GROUP_RANK=0;"
                                            "TORCHELASTIC_RUN_ID=none;MASTER_ADDR=10.0.0.1;")),
-            (RankPlace{.rank = 5, .size = 16, .local_rank = 5, .local_size = 8, .origin = Origin::kTorchrun}));
+            (RankPlace{.rank = 5, .size = 16, .local_rank = 5, .local_size = 8, .origin = RankOrigin::kTorchrun}));
   EXPECT_EQ(find_rank_place(environment_of("LWS_WORKER_INDEX=1;LWS_GROUP_SIZE=2;LWS_LEADER_ADDRESS=a.b;")),
-            (RankPlace{.rank = 1, .size = 2, .origin = Origin::kLeaderWorkerSet}));
+            (RankPlace{.rank = 1, .size = 2, .origin = RankOrigin::kLeaderWorkerSet}));
 }
 
 TEST(RankPlace, IsThatOfTheInnermostLauncher) {
   const std::string step = "SLURM_STEP_ID=0;SLURM_PROCID=0;SLURM_NTASKS=2;";
   EXPECT_EQ(find_rank_place(environment_of(step + "OMPI_COMM_WORLD_RANK=3;OMPI_COMM_WORLD_SIZE=4;"))->origin,
-            Origin::kOpenMpi);
+            RankOrigin::kOpenMpi);
   EXPECT_EQ(find_rank_place(environment_of(step + "RANK=3;WORLD_SIZE=4;TORCHELASTIC_RUN_ID=7;"))->origin,
-            Origin::kTorchrun);
+            RankOrigin::kTorchrun);
   // A job of yoke's gives the variables of others too, for the programs that read them.
   EXPECT_EQ(find_rank_place(environment_of("YOKE_RANK=1;YOKE_SIZE=2;YOKE_LOCAL_RANK=0;YOKE_LOCAL_SIZE=1;"
                                            "YOKE_NODE=spark-2;OMPI_COMM_WORLD_RANK=1;OMPI_COMM_WORLD_SIZE=2;")),

@@ -134,8 +134,8 @@ class JobWorld final : public World {
 class LaunchedWorld final : public World {
  public:
   LaunchedWorld(const RankPlace& place, const WorldOptions& options) : World(place) {
-    const bool by_mpi =
-        place.origin == Origin::kOpenMpi || place.origin == Origin::kMpich || place.origin == Origin::kSlurm;
+    const bool by_mpi = place.origin == RankOrigin::kOpenMpi || place.origin == RankOrigin::kMpich ||
+                        place.origin == RankOrigin::kSlurm;
     if (by_mpi) mpi_ = MpiSession::start();
     if (options.carrier == Carrier::kMpi || (by_mpi && options.carrier == Carrier::kAuto)) {
       if (!by_mpi) {
@@ -164,7 +164,7 @@ class LaunchedWorld final : public World {
   // The launcher's own port is taken by the launcher; the next one is ours.
   Rendezvous rendezvous() const {
     const Environment environment = environment_now();
-    const bool in_set = place_.origin == Origin::kLeaderWorkerSet;
+    const bool in_set = place_.origin == RankOrigin::kLeaderWorkerSet;
     const auto address = environment.find(in_set ? "LWS_LEADER_ADDRESS" : "MASTER_ADDR");
     if (address == environment.end()) {
       throw Error(ErrorCode::kInvalid, fmt::format("{} did not say where rank 0 is", to_string(place_.origin)),
@@ -198,7 +198,7 @@ const ClusterNode* find_own_node(const Cluster& cluster) {
 }
 
 std::unique_ptr<World> join_world(const RankPlace& place, WorldOptions options) {
-  if (place.origin == Origin::kYoke) {
+  if (place.origin == RankOrigin::kYoke) {
     if (options.carrier == Carrier::kMpi) {
       throw Error(ErrorCode::kUsage, "mpi needs ranks that MPI started", "run it under mpirun, or choose direct");
     }

@@ -1,0 +1,89 @@
+// An engine whose ranks are threads, for tests: asked through a real Front, over a real socket.
+//
+//   Engine engine({.model = folder}, 2);
+//   const Answer answer = engine.ask(request);
+#pragma once
+#include <sys/socket.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "yoke/base/check.h"
+#include "yoke/comm/local/local.h"
+#include "yoke/engine/front.h"
+#include "yoke/engine/rank.h"
+#include "yoke/rank/local_world.h"
+
+namespace yoke {
+
+// What came back for one request.
+struct Answer {
+  std::vector<TokenId> tokens;
+  std::int64_t logit_rows = 0;
+  std::optional<RequestEnded> ended;
+};
+
+struct EngineLine {
+  Socket of_front, of_engine;
+};
+inline EngineLine make_line() {
+  int ends[2];
+  YOKE_CHECK_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  return {Socket(UniqueFd(ends[0]), "the engine"), Socket(UniqueFd(ends[1]), "the front")};
+}
+
+class Engine {
+ public:
+  Engine(const EngineOptions& options, int ranks) : Engine(options, ranks, make_line()) {}
+  Engine(EngineOptions options, int ranks, EngineLine line) : front_(Front::over(std::move(line.of_front))) {
+    options.threads = 1;
+    auto comms = make_local(ranks);
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::optional<Socket> own;
+      if (rank == 0) own = std::move(line.of_engine);
+      threads_.emplace_back(
+          [options, own = std::move(own), comm = std::move(comms[static_cast<std::size_t>(rank)])]() mutable {
+            try {
+              run_engine_rank(*make_local_world(std::move(comm)), options, std::move(own));
+            } catch (const Error&) {  // rank 0 has told the front
+            }
+          });
+    }
+  }
+
+  Front& front() { return front_; }
+
+  // Until all of these have ended; each event may be looked at.
+  std::map<std::uint64_t, Answer> wait_for(std::size_t count,
+                                           const std::function<void(const EngineEvent&)>& look = {}) {
+    std::map<std::uint64_t, Answer> answers;
+    std::size_t ended = 0;
+    const Deadline deadline = Deadline::after(Seconds{900});
+    while (ended < count) {
+      const auto event = front_.next(deadline);
+      if (!event) throw Error(ErrorCode::kTimeout, "the engine did not answer");
+      if (look) look(*event);
+      if (const auto* token = std::get_if<TokenMade>(&*event)) answers[token->id].tokens.push_back(token->token.id);
+      if (const auto* logits = std::get_if<LogitsMade>(&*event))
+        answers[logits->id].logit_rows += logits->rows.extent(0);
+      if (const auto* end = std::get_if<RequestEnded>(&*event)) {
+        answers[end->id].ended = *end;
+        ++ended;
+      }
+    }
+    return answers;
+  }
+  Answer ask(const Request& request) {
+    front_.submit(request);
+    return wait_for(1)[request.id];
+  }
+
+ private:
+  std::vector<std::jthread> threads_;
+  Front front_;  // goes first: the line closes, and the threads end
+};
+
+}  // namespace yoke
