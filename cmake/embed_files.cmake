@@ -4,19 +4,21 @@
 # The bytes become a table of numbers: any content passes, and no compiler limits the length of that, as string
 # literals are by the standard. Rejected: the assembler's .incbin, which hides the files from the list of dependencies.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
-  set(yoke_embedded_folder ${CMAKE_SOURCE_DIR}/tests/fixtures)
   set(yoke_embedded_source ${CMAKE_BINARY_DIR}/generated/embedded.cc)
-  file(GLOB_RECURSE yoke_embedded_files CONFIGURE_DEPENDS ${yoke_embedded_folder}/*.tree)
+  file(GLOB_RECURSE yoke_embedded_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fixtures/*.tree)
   list(SORT yoke_embedded_files)
+  # The tokenizer of made models.
+  list(APPEND yoke_embedded_files ${CMAKE_SOURCE_DIR}/models/nano/tokenizer.json
+       ${CMAKE_SOURCE_DIR}/models/nano/tokenizer_config.json)
   # Through a file, as the list is too long to be a good command line, and so that a file that goes is noticed too.
   string(REPLACE ";" "\n" yoke_embedded_list "${yoke_embedded_files}")
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/embedded.list CONTENT "${yoke_embedded_list}\n" @ONLY)
   add_custom_command(
     OUTPUT ${yoke_embedded_source}
-    COMMAND ${CMAKE_COMMAND} -DFOLDER=${yoke_embedded_folder} -DLIST=${CMAKE_BINARY_DIR}/generated/embedded.list
+    COMMAND ${CMAKE_COMMAND} -DFOLDER=${CMAKE_SOURCE_DIR} -DLIST=${CMAKE_BINARY_DIR}/generated/embedded.list
             -DOUTPUT=${yoke_embedded_source} -P ${CMAKE_CURRENT_LIST_FILE}
     DEPENDS ${yoke_embedded_files} ${CMAKE_BINARY_DIR}/generated/embedded.list ${CMAKE_CURRENT_LIST_FILE}
-    VERBATIM COMMENT "Embedding the machines")
+    VERBATIM COMMENT "Embedding files")
   return()
 endif()
 
@@ -26,6 +28,7 @@ set(rows "")
 set(count 0)
 foreach(file ${files})
   file(RELATIVE_PATH path ${FOLDER} ${file})
+  string(REGEX REPLACE "^tests/fixtures/" "" path "${path}")
   file(SIZE ${file} size)
   file(READ ${file} bytes HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")

@@ -143,6 +143,12 @@ TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
                                                                                     {"lab", "fault"},
                                                                                     {"lab", "down"},
                                                                                     {"man"},
+                                                                                    {"model"},
+                                                                                    {"model", "deepen"},
+                                                                                    {"model", "make"},
+                                                                                    {"model", "shapes"},
+                                                                                    {"model", "show"},
+                                                                                    {"tokenize"},
                                                                                     {"version"}}) {
     std::vector<std::string> arguments = path;
     arguments.emplace_back("--help");

@@ -23,6 +23,10 @@ CommandRow job_stop_command();  // of job_command
 CommandRow lab_command();
 CommandRow lab_fault_command();  // of lab_command
 CommandRow man_command();
+CommandRow model_command();
+CommandRow model_shapes_command();  // of model_command
+CommandRow model_show_command();    // of model_command
+CommandRow tokenize_command();
 CommandRow version_command();
 
 // What `yoke` alone says: where you stand and the next step.

@@ -114,6 +114,15 @@ void OptionTable::positional(std::string name, std::string help, std::string& ta
                    .set = std::move(set)});
 }
 
+void OptionTable::positional(std::string name, std::string help, std::optional<std::string>& target,
+                             Presence presence) {
+  rows_.push_back({.kind = OptionRow::Kind::kPositional,
+                   .name = std::move(name),
+                   .help = std::move(help),
+                   .presence = presence,
+                   .set = [&target](const std::string& text) { target = text; }});
+}
+
 void OptionTable::rest(std::string name, std::string help, std::vector<std::string>& target) {
   rows_.push_back({.kind = OptionRow::Kind::kRest,
                    .name = std::move(name),

@@ -42,6 +42,7 @@ class OptionTable {
               std::string& target);
   void positional(std::string name, std::string help, std::string& target, Presence presence,
                   std::vector<std::string> choices = {});
+  void positional(std::string name, std::string help, std::optional<std::string>& target, Presence presence);
   void rest(std::string name, std::string help, std::vector<std::string>& target);  // all that follows, after "--"
 
   const std::vector<OptionRow>& rows() const { return rows_; }

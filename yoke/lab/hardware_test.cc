@@ -23,13 +23,17 @@ using Strings = std::vector<std::string>;
 
 const fs::path kFixtures = fs::path(YOKE_SOURCE_DIR) / "tests/fixtures";
 
-TEST(Embedded, EveryTreeFileIsInTheProgramByteForByte) {
+TEST(Embedded, EveryFileIsInTheProgramByteForByte) {
   std::set<std::string> on_disk;
   for (const auto& entry : fs::recursive_directory_iterator(kFixtures)) {
     if (entry.path().extension() != ".tree") continue;
     const std::string path = fs::relative(entry.path(), kFixtures);
     on_disk.insert(path);
     EXPECT_EQ(embedded_file(path), read_file(entry.path())) << path;
+  }
+  for (const std::string path : {"models/nano/tokenizer.json", "models/nano/tokenizer_config.json"}) {
+    on_disk.insert(path);
+    EXPECT_EQ(embedded_file(path), read_file(fs::path(YOKE_SOURCE_DIR) / path)) << path;
   }
   const std::vector<std::string_view> carried = embedded_files();
   EXPECT_EQ(std::set<std::string>(carried.begin(), carried.end()), on_disk);

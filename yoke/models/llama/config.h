@@ -3,17 +3,17 @@
 // Plain data.
 #pragma once
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "yoke/base/document.h"
 #include "yoke/models/parallel.h"
 #include "yoke/ops/rope.h"
+#include "yoke/spec/model_catalogue.h"
 
 namespace yoke {
 
 struct LlamaConfig {
-  std::string architecture;  // "LlamaForCausalLM"
+  ModelArchitecture architecture = ModelArchitecture::kLlama;
   std::int64_t L = 0;        // layers
   std::int64_t C = 0;        // width
   std::int64_t H = 0;        // query heads
@@ -31,8 +31,6 @@ struct LlamaConfig {
   bool qk_norm = false;
   std::vector<std::int64_t> windows;  // of each layer: how many tokens back it sees; 0: all
 };
-
-std::vector<std::string> supported_architectures();
 
 // Error(kUnsupported) lists the architectures there are; kInvalid names the key that makes no sense.
 LlamaConfig read_llama_config(const Document& config);

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "yoke/base/error.h"
@@ -14,6 +15,8 @@
 #include "yoke/base/json.h"
 #include "yoke/comm/local/local.h"
 #include "yoke/ops/backends.h"
+#include "yoke/weights/deepen_model.h"
+#include "yoke/weights/make_model.h"
 
 namespace yoke {
 namespace {
@@ -174,6 +177,38 @@ TEST_P(GoldenLlama, ChunksOfAPromptChangeNoBit) {
     const auto chunk = std::span(ids).subspan(begin, std::min(kChunk, kTokens - begin));
     const Tensor part = llama_.feed({chunk.begin(), chunk.end()});
     EXPECT_EQ(std::memcmp(part.raw(), whole.row<float>(static_cast<std::int64_t>(begin)), part.bytes()), 0) << begin;
+  }
+}
+
+TEST_P(GoldenLlama, LayersThatAddNothingChangeNoBit) {
+  const ScratchDir scratch;
+  const ModelFiles files(folder_);
+  deepen_model(files, scratch.path() / "deep", {.layers = 2 * layers_of(files) + 1});
+  LlamaGroup deep(scratch.path() / "deep", GetParam().ranks);
+  const auto ids = from_document<std::vector<std::int32_t>>(*cases_.items.front().find("ids"));
+  const Tensor expected = llama_.feed(ids);
+  const Tensor logits = deep.feed(ids);
+  ASSERT_EQ(logits.bytes(), expected.bytes());
+  EXPECT_EQ(std::memcmp(logits.raw(), expected.raw(), expected.bytes()), 0);
+}
+
+TEST(MadeLlama, LogitsAreFiniteAndGreedyTextIsVariedInEveryFormat) {
+  constexpr std::size_t kTokens = 32;
+  for (const auto& [name, format] : enum_names(MakeFormat{})) {
+    const ScratchDir scratch;
+    make_model(scratch.path() / "made", {.shape = *find_model_shape("nano"), .format = format});
+    LlamaGroup llama(scratch.path() / "made", 2);
+    Tensor logits = llama.feed({1, 2, 3});
+    std::set<std::int32_t> tokens;
+    for (std::size_t step = 0; step < kTokens; ++step) {
+      double squares = 0;
+      for (const float logit : logits.span<float>()) squares += static_cast<double>(logit) * static_cast<double>(logit);
+      // Normed activations times a matrix of deviation 1 / sqrt(inputs): logits of deviation 1.
+      EXPECT_NEAR(std::sqrt(squares / static_cast<double>(logits.count())), 1, 0.2) << name;
+      tokens.insert(greedy(logits));
+      logits = llama.feed({greedy(logits)});
+    }
+    EXPECT_GT(tokens.size(), kTokens / 2) << name;
   }
 }
 

@@ -1,0 +1,149 @@
+// yoke model make and deepen: model folders for tests, demonstrations and measurements.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "yoke/base/error.h"
+#include "yoke/base/fields.h"
+#include "yoke/cli/commands.h"
+#include "yoke/weights/deepen_model.h"
+#include "yoke/weights/make_model.h"
+
+namespace yoke {
+namespace {
+
+struct MakeArguments {
+  std::string shape;
+  std::string format;
+  int layers = 0;
+  int seed = 1;
+  Bytes shard_size = kShardSizeUsual;
+  std::string folder;
+};
+
+struct DeepenArguments {
+  std::string model;
+  std::string folder;
+  int layers = 0;
+  Bytes size{0};
+  Bytes shard_size = kShardSizeUsual;
+};
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, format] : enum_names(MakeFormat{})) names.emplace_back(name);
+  return names;
+}
+
+void print_written(Session& session, const std::string& folder, std::string_view what, std::int64_t layers,
+                   const WrittenModel& written) {
+  if (session.json) {
+    session.print_json(Document::map({{"folder", Document::string(folder)},
+                                      {"layers", Document::number(layers)},
+                                      {"bytes", Document::number(written.bytes.value)},
+                                      {"files", Document::number(static_cast<std::int64_t>(written.shards))},
+                                      {"seconds", Document::number(written.time.value)}}));
+    return;
+  }
+  session.print(fmt::format("{}: {}, {} layers, {} in {} file{}, written in {}\nNext: yoke model show {}\n", folder,
+                            what, layers, to_string(written.bytes), written.shards, written.shards == 1 ? "" : "s",
+                            to_string(written.time), folder));
+}
+
+int make(Session& session, const MakeArguments& arguments) {
+  if (arguments.shape.empty() || arguments.format.empty()) {
+    throw Error(ErrorCode::kUsage,
+                fmt::format("'yoke model make' needs {}", arguments.shape.empty() ? "--shape" : "--format"),
+                arguments.shape.empty() ? "such as --shape llama-3.2-1b; 'yoke model shapes' lists them"
+                                        : "such as --format w4a16");
+  }
+  if (arguments.layers < 0 || arguments.layers > kLayersMost) {
+    throw Error(ErrorCode::kUsage, fmt::format("--layers cannot be {}", arguments.layers),
+                fmt::format("1 to {}", kLayersMost));
+  }
+  if (arguments.seed < 0) throw Error(ErrorCode::kUsage, "--seed cannot be negative");
+  MakeModelOptions options{.shape = *find_model_shape(arguments.shape),
+                           .format = from_document<MakeFormat>(Document::string(arguments.format)),
+                           .seed = static_cast<std::uint64_t>(arguments.seed),
+                           .shard_size = arguments.shard_size};
+  if (arguments.layers > 0) options.shape.layers = arguments.layers;
+  const WrittenModel written = make_model(arguments.folder, options);
+  print_written(session, arguments.folder, fmt::format("{} with random weights", arguments.shape), options.shape.layers,
+                written);
+  return kExitOk;
+}
+
+CommandRow make_command() {
+  return {.name = "make",
+          .summary = "make a model folder of a known shape with random weights",
+          .description =
+              "Makes a model folder of a known shape with random weights: everything that a real one has (config, "
+              "tokenizer with a chat template, safetensors in shards with their index), except that it talks "
+              "nonsense. For measuring, testing and demonstrating without downloading anything.\n\n"
+              "The tokenizer is that of the model that ships with yoke, with invented words up to the vocabulary of "
+              "the shape. The same seed makes the same model on every machine. The folder appears when it is whole; "
+              "after an error or Ctrl-C nothing is left.",
+          .examples = {{"yoke model make --shape llama-3.2-1b --format w4a16 made", "1.1 GB in a few seconds"},
+                       {"yoke model make --shape llama-3.1-8b --format bf16 --layers 2 made", "its first layers"}},
+          .prepare = [](OptionTable& options) -> Action {
+            auto chosen = std::make_shared<MakeArguments>();
+            options.choice("--shape", "NAME", "a catalogued shape; 'yoke model shapes' lists them", model_shape_names(),
+                           chosen->shape);
+            options.choice("--format", "FORMAT", "w4a16, bf16, f16, f32, fp8 or nvfp4", format_names(), chosen->format);
+            options.value("--layers", "N", "this many layers (else those of the shape)", chosen->layers);
+            options.value("--seed", "S", "draw other weights (default 1)", chosen->seed);
+            options.value("--shard-size", "SIZE", "of a file of weights at most (default 5GB)", chosen->shard_size);
+            options.positional("DIR", "the folder to make", chosen->folder, Presence::kRequired);
+            return [chosen](Session& session) { return make(session, *chosen); };
+          }};
+}
+
+int deepen(Session& session, const DeepenArguments& arguments) {
+  if ((arguments.layers != 0) == (arguments.size.value != 0)) {
+    throw Error(ErrorCode::kUsage, "'yoke model deepen' needs either --layers or --size",
+                "how many layers in all, or how large: --layers 64, --size 2GB");
+  }
+  const ModelFiles files(arguments.model);
+  const std::int64_t layers = arguments.layers != 0 ? arguments.layers : layers_for_size(files, arguments.size);
+  const WrittenModel written =
+      deepen_model(files, arguments.folder, {.layers = layers, .shard_size = arguments.shard_size});
+  print_written(session, arguments.folder, fmt::format("{} with layers that change nothing", arguments.model), layers,
+                written);
+  return kExitOk;
+}
+
+CommandRow deepen_command() {
+  return {.name = "deepen",
+          .summary = "make a model larger without changing a single answer",
+          .description =
+              "Writes the same model with more layers whose outputs are exactly zero. Its answers keep every bit; what "
+              "grows is the memory and the work. So a small model that answers well becomes one that a single "
+              "machine cannot hold.\n\n"
+              "Works on plain and quantized weights. Tokenizer, template and goldens are copied along. The model "
+              "itself is only read.",
+          .examples = {{"yoke model deepen models/nano deep --size 2GB", "as many layers as make 2 GB"},
+                       {"yoke model deepen models/nano deep --layers 64", "this many in all"}},
+          .prepare = [](OptionTable& options) -> Action {
+            auto chosen = std::make_shared<DeepenArguments>();
+            options.positional("MODEL", "the folder of the model", chosen->model, Presence::kRequired);
+            options.positional("DIR", "the folder to make", chosen->folder, Presence::kRequired);
+            options.value("--layers", "N", "how many layers in all", chosen->layers);
+            options.value("--size", "SIZE", "as many layers as make the weights this large", chosen->size);
+            options.value("--shard-size", "SIZE", "of a file of weights at most (default 5GB)", chosen->shard_size);
+            return [chosen](Session& session) { return deepen(session, *chosen); };
+          }};
+}
+
+}  // namespace
+
+CommandRow model_command() {
+  return {.name = "model",
+          .summary = "look at model folders, and make some",
+          .description = "Looks at model folders, and makes some for tests and measurements.",
+          .examples = {{"yoke model show models/nano", "what it is"},
+                       {"yoke model make --shape llama-3.2-1b --format w4a16 made", "random weights"}},
+          .prepare = {},
+          .subcommands = {deepen_command(), make_command(), model_shapes_command(), model_show_command()}};
+}
+
+}  // namespace yoke
