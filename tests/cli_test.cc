@@ -126,6 +126,7 @@ TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
                                                                                     {"bench", "report"},
                                                                                     {"bench", "scaling"},
                                                                                     {"bench", "recovery"},
+                                                                                    {"chat"},
                                                                                     {"cluster"},
                                                                                     {"cluster", "show"},
                                                                                     {"cluster", "reach"},
@@ -149,6 +150,9 @@ TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
                                                                                     {"model", "shapes"},
                                                                                     {"model", "show"},
                                                                                     {"tokenize"},
+                                                                                    {"probe"},
+                                                                                    {"run"},
+                                                                                    {"verify"},
                                                                                     {"version"}}) {
     std::vector<std::string> arguments = path;
     arguments.emplace_back("--help");

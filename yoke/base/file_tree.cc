@@ -148,6 +148,12 @@ std::optional<std::string> DiskTree::link(std::string_view path) const {
   return target.native();
 }
 
+bool DiskTree::exists(std::string_view path) const {
+  const std::optional<fs::path> file = on_disk(path);
+  std::error_code failure;
+  return file && fs::exists(*file, failure);
+}
+
 void MemoryTree::add_file(std::string_view path, std::string content) {
   entries_[join(parts_of(path))] = {Entry::Kind::kFile, std::move(content)};
 }
@@ -190,6 +196,11 @@ std::vector<std::string> MemoryTree::list(std::string_view path) const {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
+}
+
+bool MemoryTree::exists(std::string_view path) const {
+  const std::optional<std::string> real = resolve(path);
+  return real && (*real == "/" || entries_.contains(*real) || !list(*real).empty());
 }
 
 std::optional<std::string> MemoryTree::link(std::string_view path) const {

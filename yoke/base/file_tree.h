@@ -20,6 +20,7 @@ class FileTree {
   virtual std::vector<std::string> list(std::string_view path) const = 0;       // sorted names; empty when absent
   virtual std::optional<std::string> link(std::string_view path) const = 0;     // a symbolic link's own target
   virtual std::optional<std::string> resolve(std::string_view path) const = 0;  // the path with every link followed
+  virtual bool exists(std::string_view path) const = 0;                         // a file or a folder, links followed
 
   // The content without surrounding white space, as nearly every sysfs file wants it.
   std::optional<std::string> read_trimmed(std::string_view path) const;
@@ -33,6 +34,7 @@ class DiskTree : public FileTree {
   std::vector<std::string> list(std::string_view path) const override;
   std::optional<std::string> link(std::string_view path) const override;
   std::optional<std::string> resolve(std::string_view path) const override;
+  bool exists(std::string_view path) const override;
 
  private:
   std::optional<std::filesystem::path> on_disk(std::string_view path) const;
@@ -50,6 +52,7 @@ class MemoryTree : public FileTree {
   std::vector<std::string> list(std::string_view path) const override;
   std::optional<std::string> link(std::string_view path) const override;
   std::optional<std::string> resolve(std::string_view path) const override;
+  bool exists(std::string_view path) const override;
 
   struct Entry {
     enum class Kind { kFile, kLink } kind;

@@ -72,6 +72,15 @@ TYPED_TEST(FileTreeTest, TellsALinksTargetAndWhereItLeads) {
   EXPECT_EQ(this->tree->resolve("/sys/absolute"), "/sys/devices/pci0/0000:01:00.0");
 }
 
+TYPED_TEST(FileTreeTest, KnowsFilesAndFoldersThatAreThere) {
+  for (const char* path : {"/", "/sys/class", "/sys/class/net/eth0", "/sys/class/net/eth0/vendor", "/sys/absolute"}) {
+    EXPECT_TRUE(this->tree->exists(path)) << path;
+  }
+  for (const char* path : {"/sys/class/net/eth1", "/sys/loop", "/sys/escape", "/sys/class/net/eth0/vendor/x"}) {
+    EXPECT_FALSE(this->tree->exists(path)) << path;
+  }
+}
+
 TEST(MemoryTree, RemovesAPathWithEverythingBelow) {
   MemoryTree tree;
   tree.add_file("/a/b/c", "1");

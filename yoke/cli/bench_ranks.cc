@@ -13,7 +13,6 @@
 #include "yoke/base/result.h"
 #include "yoke/bench/bare_exchange.h"
 #include "yoke/cli/bench_events.h"
-#include "yoke/cli/bench_mpirun.h"
 #include "yoke/comm/local/local.h"
 #include "yoke/comm/mpi/mpi.h"
 #include "yoke/comm/nccl/library.h"
@@ -21,10 +20,12 @@
 #include "yoke/comm/nccl/plain.h"
 #include "yoke/cuda/driver.h"
 #include "yoke/job/job.h"
+#include "yoke/rank/mpirun.h"
 
 namespace yoke {
 namespace {
 
+constexpr const char* kPart = "bench-rank";
 constexpr const char* kTaskVariable = "YOKE_BENCH_TASK";
 
 // Ranks as threads of this process: rank 0 in the caller's, so that what the sink throws ends here.
@@ -65,7 +66,7 @@ CollectiveRun run_job_ranks(const RankRequest& request, const CollectiveOptions&
   const std::vector<ClusterNode> nodes = request.cluster ? request.cluster->nodes : std::vector{this_machine()};
   JobSpec spec{.name = fmt::format("bench-{}-{}", to_string(options.kind), random_token_hex(2)),
                .nodes = spread_ranks(nodes, rank_count(request)),
-               .argv = {"yoke", "bench-rank"},
+               .argv = {"yoke", kPart},
                .own_program = true,
                .environment = {{kTaskVariable, task_text(request, options)}},
                .output_form = OutputForm::kFirstRankRaw};
@@ -104,18 +105,11 @@ RankRequest read_task(const Document& task, CollectiveOptions& options) {
 }
 
 Carrier carrier_of(const RankRequest& request) {
-  switch (request.transport) {
-    case Transport::kMpi:
-      return Carrier::kMpi;
-    case Transport::kNccl:
-      return Carrier::kNccl;
-    case Transport::kDirect:
-      return Carrier::kDirect;
-    default:
-      if (request.beside == Beside::kNccl) return Carrier::kNccl;  // the same memory for both
-      // To compare with MPI, something else must carry our data.
-      return request.beside == Beside::kMpi ? Carrier::kDirect : Carrier::kAuto;
-  }
+  const Carrier chosen = carrier_of(request.transport);
+  if (chosen != Carrier::kAuto) return chosen;
+  if (request.beside == Beside::kNccl) return Carrier::kNccl;  // the same memory for both
+  // To compare with MPI, something else must carry our data.
+  return request.beside == Beside::kMpi ? Carrier::kDirect : Carrier::kAuto;
 }
 
 BesideLibrary beside_mpi(const std::shared_ptr<MpiSession>& mpi) {
@@ -180,6 +174,7 @@ CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& opt
     const auto done = try_to([&] {
       run_under_mpirun({.ranks = rank_count(request),
                         .cluster = request.cluster,
+                        .part = kPart,
                         .variable = kTaskVariable,
                         .task = task_text(request, options),
                         .on_output = [&](std::string_view bytes) { reader.take(bytes); }});
@@ -215,7 +210,7 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
 }
 
 std::optional<int> run_bench_part(const std::vector<std::string>& arguments) {
-  if (arguments != std::vector<std::string>{"bench-rank"}) return std::nullopt;
+  if (arguments != std::vector<std::string>{kPart}) return std::nullopt;
   try {
     const Environment environment = environment_now();
     const auto place = find_rank_place(environment);

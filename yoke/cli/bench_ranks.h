@@ -8,16 +8,9 @@
 
 #include "yoke/bench/measure_collective.h"
 #include "yoke/job/rank_place.h"
-#include "yoke/rank/world.h"
+#include "yoke/rank/transport.h"
 
 namespace yoke {
-
-enum class Transport { kAuto, kDirect, kMpi, kNccl, kThreads };
-constexpr auto enum_names(Transport) {
-  return std::array{std::pair{"auto", Transport::kAuto}, std::pair{"direct", Transport::kDirect},
-                    std::pair{"mpi", Transport::kMpi}, std::pair{"nccl", Transport::kNccl},
-                    std::pair{"threads", Transport::kThreads}};
-}
 
 enum class Beside { kNothing, kMpi, kNccl, kSocket };
 constexpr auto enum_names(Beside) {

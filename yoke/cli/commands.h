@@ -13,6 +13,7 @@ std::vector<CommandRow> bench_history_commands();  // of bench_command
 std::vector<CommandRow> bench_machine_commands();  // of bench_command
 CommandRow bench_recovery_command();               // of bench_command
 CommandRow bench_scaling_command();                // of bench_command
+CommandRow chat_command();
 CommandRow cluster_command();
 CommandRow cluster_reach_command();  // of cluster_command
 CommandRow completion_command();
@@ -27,6 +28,9 @@ CommandRow model_command();
 CommandRow model_shapes_command();  // of model_command
 CommandRow model_show_command();    // of model_command
 CommandRow tokenize_command();
+CommandRow probe_command();
+CommandRow run_command();
+CommandRow verify_command();
 CommandRow version_command();
 
 // What `yoke` alone says: where you stand and the next step.

@@ -78,7 +78,7 @@ int run_job(Session& session, const RunOptions& options) {
   return JobOutput::report(job.wait());
 }
 
-CommandRow run_command() {
+CommandRow job_run_command() {
   return {.name = "run",
           .summary = "run a program as ranks on the nodes of the cluster",
           .description =
@@ -122,7 +122,7 @@ CommandRow job_command() {
                        {"yoke job list", "which jobs run from here"},
                        {"yoke job stop --all", "end them"}},
           .prepare = {},
-          .subcommands = {run_command(), job_list_command(), job_stop_command()}};
+          .subcommands = {job_run_command(), job_list_command(), job_stop_command()}};
 }
 
 }  // namespace yoke

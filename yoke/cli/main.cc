@@ -8,6 +8,7 @@
 #include "yoke/cli/cli.h"
 #include "yoke/job/supervisor.h"
 #include "yoke/lab/lab.h"
+#include "yoke/serve/engine_task.h"
 
 int main(int argc, char** argv) {
   // Descriptors 0 to 2 must be taken, or the next file opened becomes "standard output". A closed one is filled with
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   if (const auto status = yoke::run_lab_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_job_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_bench_part({argv + 1, argv + argc})) return *status;
+  if (const auto status = yoke::run_engine_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_recovery_part({argv + 1, argv + argc})) return *status;
   return yoke::run_command_line({argv + 1, argv + argc});
 }

@@ -26,11 +26,16 @@ std::function<void(const std::string&)> setter(const std::string& name, T& targe
   };
 }
 
-Result<int> parse_int(const std::string& text) {
-  int number = 0;
+template <class Number>
+Result<Number> parse_number(const std::string& text) {
+  Number number = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failure == std::errc{} && rest == text.data() + text.size()) return number;
-  return Unexpected(Error(ErrorCode::kInvalid, fmt::format("'{}' is not a whole number", printable(text, 40))));
+  const bool finite = number - number == 0;  // from_chars takes "inf" and "nan"
+  if (failure == std::errc{} && rest == text.data() + text.size() && finite) return number;
+  const std::string_view wanted = std::is_floating_point_v<Number> ? "a number"
+                                  : std::is_signed_v<Number>       ? "a whole number"
+                                                                   : "a whole number from 0";
+  return Unexpected(Error(ErrorCode::kInvalid, fmt::format("'{}' is not {}", printable(text, 40), wanted)));
 }
 
 std::function<void(const std::string&)> choice_setter(const std::string& name, std::vector<std::string> choices,
@@ -80,7 +85,20 @@ void OptionTable::value(std::string name, std::string value_name, std::string he
             [&target](const std::string& text) { target = text; });
 }
 void OptionTable::value(std::string name, std::string value_name, std::string help, int& target) {
-  auto set = setter(name, target, parse_int);
+  auto set = setter(name, target, parse_number<int>);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+}
+void OptionTable::value(std::string name, std::string value_name, std::string help, std::optional<int>& target) {
+  auto set = setter(name, target, parse_number<int>);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+}
+void OptionTable::value(std::string name, std::string value_name, std::string help,
+                        std::optional<std::uint64_t>& target) {
+  auto set = setter(name, target, parse_number<std::uint64_t>);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+}
+void OptionTable::value(std::string name, std::string value_name, std::string help, std::optional<double>& target) {
+  auto set = setter(name, target, parse_number<double>);
   add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
 }
 void OptionTable::value(std::string name, std::string value_name, std::string help, Bytes& target) {

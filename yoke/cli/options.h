@@ -4,6 +4,7 @@
 //   options.flag("--bare", "leave the fast interfaces as from the factory", chosen->bare);
 //   options.positional("NODE", "a node's name or number", chosen->node, Presence::kRequired);
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -34,6 +35,10 @@ class OptionTable {
   void value(std::string name, std::string value_name, std::string help, std::optional<std::string>& target);
   void value(std::string name, std::string value_name, std::string help, std::filesystem::path& target);
   void value(std::string name, std::string value_name, std::string help, int& target);
+  // Nothing where it was not given; only finite numbers are taken.
+  void value(std::string name, std::string value_name, std::string help, std::optional<int>& target);
+  void value(std::string name, std::string value_name, std::string help, std::optional<std::uint64_t>& target);
+  void value(std::string name, std::string value_name, std::string help, std::optional<double>& target);
   void value(std::string name, std::string value_name, std::string help, Bytes& target);
   void value(std::string name, std::string value_name, std::string help, BitsPerSecond& target);
   void value(std::string name, std::string value_name, std::string help, Seconds& target);

@@ -23,6 +23,8 @@ class Front {
  public:
   explicit Front(Socket listener);       // of a Unix-domain socket where rank 0 comes
   static Front over(Socket connection);  // to an engine in this process: its end is the end
+  enum class Ends { kListener, kConnection };
+  Front(Socket socket, Ends ends);  // either of them
   Front(Front&&) = delete;
 
   // The id must be none of an unfinished request. Sent when there is an engine, and again to each that follows.
@@ -43,9 +45,6 @@ class Front {
     bool cancelled = false;
     std::int64_t logits_next = 0;  // rows of the prompt's logits before this position were given
   };
-  enum class Ends { kListener, kConnection };
-  explicit Front(Socket socket, Ends ends);
-
   void send(const FrontMessage& message);
   void push_out();
   void wait(Deadline deadline);

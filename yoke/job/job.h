@@ -6,9 +6,10 @@
 //
 // The constructor checks the spec and begins to start; everything else is told by wait(), which calls the hooks in the
 // caller's thread. Behind it are one thread for the job and one for each node (node_channel.h). stop() may be called
-// from any thread. Ctrl-C, SIGTERM and SIGHUP end all ranks on all nodes, then wait() throws Error(kInterrupted); for
-// that the signals are held back in the thread that makes the Job until it goes, so make and destroy it in one thread.
-// When a Job is gone, nothing of it is left on any node that still answers.
+// from any thread. Ctrl-C, SIGTERM and SIGHUP end all ranks on all nodes, then wait() throws Error(kInterrupted),
+// unless the spec leaves them to the caller. For that the signals are held back in the thread that makes the Job until
+// it goes, so make and destroy it in one thread. When a Job is gone, nothing of it is left on any node that still
+// answers.
 #pragma once
 #include <filesystem>
 #include <functional>
@@ -93,6 +94,12 @@ struct JobEvent {
   std::optional<int> rank = {};
 };
 
+// What Ctrl-C, SIGTERM and SIGHUP do.
+enum class JobInterrupts {
+  kEndTheJob,  // ends all ranks, then wait() throws
+  kLeft,       // nothing: the caller takes them, and held them back (held_interrupts.h) before the job was made
+};
+
 enum class OutputForm {
   kLines,         // of every rank
   kFirstRankRaw,  // rank 0's standard output as the bytes that it is, all else in lines
@@ -111,6 +118,7 @@ struct JobSpec {
   std::optional<Seconds> time_limit = {};  // for the whole of it
   Seconds grace{1};                        // between SIGTERM and SIGKILL
   bool oversubscribe = false;              // more than four ranks for each core are let pass
+  JobInterrupts interrupts = JobInterrupts::kEndTheJob;
   OutputForm output_form = OutputForm::kLines;
   std::function<void(const RankOutput&)> on_output = {};
   std::function<void(const JobEvent&)> on_event = {};

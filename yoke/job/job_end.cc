@@ -41,7 +41,8 @@ void JobLoop::look_around() {
 }
 
 void JobLoop::look_for_interrupts() {
-  const std::optional<int> number = held_.take();
+  if (!held_) return;
+  const std::optional<int> number = held_->take();
   if (number) {
     // The third ends the program at once, as everywhere (base/interrupt.h); the supervisors then end by themselves.
     if (++interrupts_taken_ >= 3) _exit(128 + *number);
@@ -191,7 +192,7 @@ void JobLoop::wait_until_shown(std::optional<int> interrupt) {
   std::optional<Deadline> patience;
   while (!shown_) {
     inbox_.pop(Deadline::after(50_ms));
-    if (const auto number = held_.take()) interrupt = number;
+    if (const auto number = held_ ? held_->take() : std::nullopt) interrupt = number;
     if (!interrupt) continue;
     if (!patience) patience = Deadline::after(kShowLimit);
     if (patience->expired()) _exit(128 + *interrupt);

@@ -42,6 +42,7 @@ JobLoop::JobLoop(JobSpec spec)
       nodes_(spec_.nodes.size()),
       time_limit_(spec_.time_limit ? Deadline::after(*spec_.time_limit) : Deadline::never()),
       credit_(nodes_.size()) {
+  if (spec_.interrupts == JobInterrupts::kEndTheJob) held_.emplace();
   record_.emplace(record_of(spec_));
   std::vector<DiagnosedNode> diagnosed;
   std::vector<int> node_of_rank;

@@ -137,7 +137,7 @@ class JobLoop {
   std::mutex credit_mutex_;
   std::vector<std::int64_t> credit_;  // by node: shown, and not yet told
 
-  HeldInterrupts held_;
+  std::optional<HeldInterrupts> held_;  // none where interrupts are left to the caller
   std::optional<JobRecordFile> record_;
   std::thread thread_;  // last: it uses all of the above
 };

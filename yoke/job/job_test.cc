@@ -8,6 +8,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/rng.h"
+#include "yoke/job/held_interrupts.h"
 #include "yoke/job/job_record.h"
 #include "yoke/job/message.h"
 #include "yoke/job/process_watch.h"
@@ -78,6 +79,23 @@ TEST(Job, StopEndsItFromAnotherThread) {
   Job made(std::move(spec));
   job = &made;
   EXPECT_EQ(made.wait().cause->kind, CauseKind::kStopped);
+}
+
+TEST(Job, LeavesInterruptsToACallerWhoHoldsThem) {
+  const HeldInterrupts held;
+  JobSpec spec = spec_of({"sh", "-c", "echo up; sleep 0.3; echo done"}, 1);
+  spec.interrupts = JobInterrupts::kLeft;
+  std::vector<std::string> lines;
+  spec.on_output = [&](const RankOutput& output) {
+    if (lines.empty()) kill(getpid(), SIGINT);
+    lines.emplace_back(output.text);
+  };
+  const JobOutcome outcome = Job(std::move(spec)).wait();
+  EXPECT_EQ(outcome.exit_status, 0);
+  EXPECT_FALSE(outcome.cause);
+  EXPECT_EQ(lines, (std::vector<std::string>{"up", "done"}));
+  EXPECT_EQ(held.take(), SIGINT);
+  EXPECT_EQ(held.take(), std::nullopt);
 }
 
 TEST(Job, WhatAHookThrowsEndsIt) {

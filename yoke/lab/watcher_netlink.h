@@ -1,5 +1,4 @@
-// The interfaces of the calling thread's network namespace, asked of the kernel by rtnetlink (rtnetlink(7)). Raw, as
-// two dumps are all that is needed; libnl is the probe's.
+// The interfaces of the calling thread's network namespace, asked of the kernel (base/netlink.h).
 #pragma once
 #include <vector>
 

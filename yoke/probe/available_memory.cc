@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 
 #include "yoke/base/text.h"
 
@@ -46,14 +47,8 @@ std::optional<std::int64_t> left_in(const FileTree& tree, const GroupFiles& file
   return std::max<std::int64_t>(0, *limit - std::max<std::int64_t>(0, *usage - cache));
 }
 
-}  // namespace
-
-std::optional<Bytes> available_memory(const FileTree& tree) {
-  std::optional<std::int64_t> least;
-  const auto consider = [&](std::optional<std::int64_t> bytes) {
-    if (bytes && (!least || *bytes < *least)) least = bytes;
-  };
-  if (const auto kib = field_of(tree, "/proc/meminfo", "MemAvailable:")) consider(*kib * 1024);
+// Calls for each control group around us, from ours up to the root: with its kind of files and its folder.
+void for_each_group(const FileTree& tree, const std::function<void(const GroupFiles&, const std::string&)>& take) {
   const std::string groups = tree.read("/proc/self/cgroup").value_or("");
   for (const std::string& line : split(groups, '\n')) {
     const std::vector<std::string> parts = split(line, ':');  // "0::/user.slice" or "9:memory:/docker/…"
@@ -63,13 +58,40 @@ std::optional<Bytes> available_memory(const FileTree& tree) {
     const GroupFiles& files = version2 ? kVersion2 : kVersion1;
     std::string path = parts[2] == "/" ? "" : parts[2];
     while (true) {
-      consider(left_in(tree, files, std::string(files.root) + path));
+      take(files, std::string(files.root) + path);
       if (path.empty()) break;
       path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
     }
   }
-  if (!least) return std::nullopt;
-  return Bytes{*least};
+}
+
+// Keeps the least of what is told.
+struct Least {
+  void consider(std::optional<std::int64_t> bytes) {
+    if (bytes && (!value || *bytes < value->value)) value = Bytes{*bytes};
+  }
+  std::optional<Bytes> value;
+};
+
+}  // namespace
+
+std::optional<Bytes> available_memory(const FileTree& tree) {
+  Least least;
+  if (const auto kib = field_of(tree, "/proc/meminfo", "MemAvailable:")) least.consider(*kib * 1024);
+  for_each_group(
+      tree, [&](const GroupFiles& files, const std::string& folder) { least.consider(left_in(tree, files, folder)); });
+  return least.value;
+}
+
+std::optional<Bytes> memory_limit(const FileTree& tree) {
+  Least least;
+  for_each_group(tree, [&](const GroupFiles& files, const std::string& folder) {
+    // Version 1 says "no limit" by a number near the largest there is, not by a word.
+    constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;
+    const auto limit = number_in(tree, folder + "/" + std::string(files.limit));
+    if (limit && *limit < kNoLimit) least.consider(limit);
+  });
+  return least.value;
 }
 
 }  // namespace yoke

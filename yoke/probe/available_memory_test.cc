@@ -26,6 +26,7 @@ TEST(AvailableMemory, IsLessInsideALimitAnywhereAbove) {
   EXPECT_EQ(available_memory(tree), Bytes{150'000}) << "file pages are given back";
   tree.add_file("/sys/fs/cgroup/user.slice/memory.current", "900000\n");
   EXPECT_EQ(available_memory(tree), Bytes{0});
+  EXPECT_EQ(memory_limit(tree), Bytes{300'000});
 }
 
 TEST(AvailableMemory, KnowsTheFirstVersionOfControlGroups) {
@@ -34,6 +35,16 @@ TEST(AvailableMemory, KnowsTheFirstVersionOfControlGroups) {
   tree.add_file("/sys/fs/cgroup/memory/docker/x/memory.limit_in_bytes", "1000\n");
   tree.add_file("/sys/fs/cgroup/memory/docker/x/memory.usage_in_bytes", "400\n");
   EXPECT_EQ(available_memory(tree), Bytes{600});
+}
+
+TEST(AvailableMemory, HasNoLimitWhereVersionOneSaysSoByAHugeNumber) {
+  MemoryTree tree;
+  EXPECT_EQ(memory_limit(tree), std::nullopt);
+  tree.add_file("/proc/self/cgroup", "9:memory:/docker\n");
+  tree.add_file("/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(memory_limit(tree), std::nullopt);
+  tree.add_file("/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "268435456\n");
+  EXPECT_EQ(memory_limit(tree), Bytes{268'435'456});
 }
 
 }  // namespace

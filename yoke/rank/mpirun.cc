@@ -1,4 +1,4 @@
-#include "yoke/cli/bench_mpirun.h"
+#include "yoke/rank/mpirun.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,7 +46,7 @@ std::map<std::string, std::string> open_mpi_settings(const MpirunTask& task) {
   // One rank a node is bound to its first core otherwise, and in a lab all nodes share that core.
   set_default(settings, "OMPI_MCA_hwloc_base_binding_policy", "none");
   const std::size_t nodes = task.cluster ? task.cluster->nodes.size() : 1;
-  if (static_cast<unsigned>(task.ranks) > std::thread::hardware_concurrency() * nodes) {
+  if (task.yields || static_cast<unsigned>(task.ranks) > std::thread::hardware_concurrency() * nodes) {
     set_default(settings, "OMPI_MCA_mpi_yield_when_idle", "1");
   }
   if (task.cluster && task.cluster->fabric && !task.cluster->fabric->subnets.empty()) {
@@ -69,7 +69,7 @@ std::vector<std::string> mpirun_line(const MpirunTask& task, const std::string& 
   } else {
     line.emplace_back("--oversubscribe");
   }
-  line.insert(line.end(), {program, "bench-rank"});
+  line.insert(line.end(), {program, task.part});
   return line;
 }
 
@@ -85,7 +85,9 @@ void run_under_mpirun(const MpirunTask& task) {
                                .environment = open_mpi_settings(task),
                                .timeout = Seconds{24 * 3600},
                                .on_line = [&](OutputStream stream, std::string_view line) {
-                                 if (stream == OutputStream::kErr) {
+                                 if (stream == OutputStream::kErr && task.on_error_line) {
+                                   task.on_error_line(line);
+                                 } else if (stream == OutputStream::kErr) {
                                    fmt::print(stderr, "{}\n", line);
                                  } else {
                                    task.on_output(std::string(line) + "\n");

@@ -1,0 +1,159 @@
+// A conversation, through a pipe and in a terminal.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/engine_fixture.h"
+#include "yoke/base/fields.h"
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Chat : EngineTest {};
+
+TEST_F(Chat, EachLineOfAPipeIsATurn) {
+  const Outcome outcome =
+      yoke({"chat", kNano}, kQuestion + "\n/stats\n\nWhat is the 13 Gb/s state?\n/dance\n/quit\nno\n");
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith(kAnswer + "\nThe 13 Gb/s state"));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 2);
+  EXPECT_THAT(outcome.err, HasSubstr("of 1024 tokens of context"));
+  EXPECT_THAT(outcome.err, HasSubstr("there is no command /dance"));
+}
+
+TEST_F(Chat, AnswersAreLinesOfJsonForPrograms) {
+  const Outcome outcome = yoke({"chat", kNano, "--json"}, kQuestion + "\n" + kQuestion + "\n");
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  const std::vector<std::string> lines = split(outcome.out, '\n');
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(parse_json(lines[0], "a line").find("text")->text, kAnswer);
+  EXPECT_EQ(parse_json(lines[0], "a line").find("prompt_tokens")->text, "10");
+  EXPECT_GT(from_document<int>(*parse_json(lines[1], "a line").find("prompt_tokens")), 40) << "the first turn counts";
+}
+
+TEST_F(Chat, AFullContextForgetsTheOldestTurnsAndSaysSo) {
+  std::string input;
+  for (int i = 0; i < 6; ++i) input += kQuestion + "\n";
+  const Outcome outcome = yoke({"chat", kNano, "--context", "120", "-n", "30"}, input);
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("the context of 120 tokens is full: the oldest turn is forgotten"));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 6);
+}
+
+TEST_F(Chat, AMessageThatIsWrongEndsNothing) {
+  const Outcome outcome =
+      yoke({"chat", kNano, "--context", "64"}, "\xff\n" + std::string(2000, 'x') + "\n" + kQuestion + "\n");
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, kAnswer + "\n");
+  EXPECT_THAT(outcome.err, HasSubstr("the message is not UTF-8"));
+  EXPECT_THAT(outcome.err, HasSubstr("room for 64"));
+}
+
+// The program with a terminal of its own.
+class Terminal {
+ public:
+  Terminal(const fs::path& folder, std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), YOKE_PROGRAM);
+    std::vector<char*> argv;
+    for (std::string& word : arguments) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    pid_ = forkpty(&fd_, nullptr, nullptr, nullptr);
+    if (pid_ == 0) {
+      if (chdir(folder.c_str()) == 0) execv(argv[0], argv.data());
+      _exit(127);
+    }
+  }
+  ~Terminal() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    close(fd_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  void type(std::string_view keys) { EXPECT_EQ(write(fd_, keys.data(), keys.size()), std::ssize(keys)); }
+  // Whether it shows this within half a minute, after what was waited for before.
+  bool shows(std::string_view wanted) {
+    const Deadline deadline = Deadline::after(30_s);
+    while (true) {
+      if (const std::size_t at = screen_.find(wanted, seen_); at != std::string::npos) {
+        seen_ = at + wanted.size();
+        return true;
+      }
+      if (deadline.expired() || !read_more()) return false;
+    }
+  }
+  int exit_status() {
+    const Deadline deadline = Deadline::after(30_s);
+    while (!deadline.expired() && read_more()) {
+    }
+    int status = 0;
+    waitpid(std::exchange(pid_, -1), &status, 0);
+    return exit_status_of(status);
+  }
+  const std::string& screen() const { return screen_; }
+
+ private:
+  bool read_more() {
+    pollfd waiting{fd_, POLLIN, 0};
+    if (poll(&waiting, 1, 100) == 0) return true;
+    char buffer[4096];
+    const ssize_t count = read(fd_, buffer, sizeof buffer);
+    if (count <= 0) return false;  // the program has gone
+    screen_.append(buffer, static_cast<std::size_t>(count));
+    return true;
+  }
+
+  int fd_ = -1;
+  pid_t pid_ = -1;
+  std::string screen_;
+  std::size_t seen_ = 0;
+};
+
+class ChatTerminal : public EngineTest, public testing::WithParamInterface<const char*> {};
+TEST_P(ChatTerminal, CtrlCStopsTheAnswerAndNotTheProgram) {
+  Terminal terminal(scratch.path(), {"chat", kNano, "--ranks", GetParam(), "-n", "900", "--logit-bias", "2044=-inf"});
+  ASSERT_TRUE(terminal.shows("> ")) << terminal.screen();
+  terminal.type(kQuestion + "\n");
+  ASSERT_TRUE(terminal.shows("One QSFP")) << terminal.screen();
+  terminal.type("\x03");
+  ASSERT_TRUE(terminal.shows("> ")) << terminal.screen();
+  terminal.type("/stats\n");
+  ASSERT_TRUE(terminal.shows("tokens of context")) << terminal.screen();
+  ASSERT_TRUE(terminal.shows("> ")) << terminal.screen();
+  terminal.type(kQuestion + "\n");
+  ASSERT_TRUE(terminal.shows("QSFP")) << "it still answers: " << terminal.screen();
+  terminal.type("\x03");
+  ASSERT_TRUE(terminal.shows("> ")) << terminal.screen();
+  terminal.type("\x04");
+  EXPECT_EQ(terminal.exit_status(), 0) << terminal.screen();
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, ChatTerminal, testing::Values("1", "2"));
+
+TEST_F(Chat, CtrlCTwiceAtThePromptEndsIt) {
+  Terminal terminal(scratch.path(), {"chat", kNano});
+  ASSERT_TRUE(terminal.shows("> ")) << terminal.screen();
+  terminal.type("\x03");
+  ASSERT_TRUE(terminal.shows("Ctrl-C again ends the chat")) << terminal.screen();
+  terminal.type("/stats\n");  // something in between: it counts anew
+  ASSERT_TRUE(terminal.shows("1 rank")) << terminal.screen();
+  terminal.type("\x03");
+  ASSERT_TRUE(terminal.shows("Ctrl-C again ends the chat")) << terminal.screen();
+  terminal.type("\x03");
+  EXPECT_EQ(terminal.exit_status(), 0) << terminal.screen();
+}
+
+}  // namespace
+}  // namespace yoke

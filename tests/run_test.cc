@@ -1,0 +1,314 @@
+// One prompt, as a person or a script gives it, over ranks of every kind, with deaths and interrupts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "tests/engine_fixture.h"
+#include "yoke/base/fields.h"
+#include "yoke/weights/safetensors_file.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace literals;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Run : EngineTest {};
+
+TEST_F(Run, AnswersAQuestionOnStandardOutputAndCountsOnStandardError) {
+  const Outcome outcome = yoke({"run", kNano, "-p", kQuestion});
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, kAnswer + "\n");
+  EXPECT_THAT(outcome.err, HasSubstr("yoke: prompt: 10 tokens, "));
+  EXPECT_THAT(outcome.err, HasSubstr("answer: 25 tokens, "));
+  EXPECT_EQ(yoke({"run", kNano, "-q"}, kQuestion + "\n").out, kAnswer + "\n") << "the prompt may come by a pipe";
+  EXPECT_EQ(yoke({"run", kNano, "-q", "-p", kQuestion}).err, "");
+}
+
+struct Ranks {
+  const char* name;
+  std::vector<std::string> arguments;
+  const char* transport;
+};
+class RunRanks : public EngineTest, public testing::WithParamInterface<Ranks> {};
+TEST_P(RunRanks, SayTheSameAsOne) {
+  if (GetParam().name == std::string("Mpi")) {
+    if (const auto why = why_no_mpi()) GTEST_SKIP() << *why;
+  }
+  std::vector<std::string> arguments = {"run", kNano, "-p", kQuestion};
+  arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
+  const Document told = yoke_json(arguments);
+  EXPECT_EQ(told.find("text")->text, kAnswer);
+  EXPECT_EQ(told.find("finish")->text, "stop");
+  EXPECT_EQ(told.find("prompt_tokens")->text, "10");
+  EXPECT_EQ(told.find("tokens")->items.size(), 25U);
+  EXPECT_THAT(told.find("transport")->text, StartsWith(GetParam().transport));
+  const auto ranks = from_document<std::size_t>(*told.find("ranks"));
+  EXPECT_EQ(told.find("nodes")->items.size(), ranks);
+  EXPECT_EQ(told.find("weights_bytes_each")->items.size(), ranks);
+  EXPECT_TRUE(told.find("recoveries")->items.empty());
+  EXPECT_GT(from_document<double>(*told.find("decode_tokens_per_second")), 0);
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, RunRanks,
+                         testing::Values(Ranks{"One", {}, "local"},
+                                         Ranks{"Threads", {"--ranks", "4", "--transport", "threads"}, "local"},
+                                         Ranks{"Two", {"--ranks", "2"}, "direct"},
+                                         Ranks{"Four", {"--ranks", "4", "--threads", "1"}, "direct"},
+                                         Ranks{"Mpi", {"--ranks", "2", "--transport", "mpi"}, "mpi"}),
+                         [](const auto& kind) { return kind.param.name; });
+
+TEST_F(Run, RanksThatMpirunStartedAnswerOnce) {
+  if (const auto why = why_no_mpi()) GTEST_SKIP() << *why;
+  const Outcome outcome = mpirun(2, {"run", kNano, "-p", kQuestion});
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, kAnswer + "\n");
+  EXPECT_THAT(outcome.err, HasSubstr("2 ranks"));
+  const Outcome wrong = mpirun(3, {"run", kNano, "-p", kQuestion});
+  EXPECT_NE(wrong.exit_status, 0);
+  EXPECT_EQ(wrong.out, "");
+  EXPECT_THAT(wrong.err, HasSubstr("yoke: 3 ranks cannot share"));
+}
+
+TEST_F(Run, TheSameSeedDrawsTheSameTokensOnAnyNumberOfRanks) {
+  const std::vector<std::string> base = {"run", kNano, "-p", "Tell me about MTU", "--temperature", "8", "-n", "30"};
+  const auto tokens = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = base;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return *yoke_json(arguments).find("tokens");
+  };
+  const Document one = tokens({"--seed", "18446744073709551615"});
+  EXPECT_EQ(tokens({"--seed", "18446744073709551615", "--ranks", "2", "--transport", "threads"}), one);
+  EXPECT_NE(tokens({"--seed", "2"}), one);
+}
+
+TEST_F(Run, StopsBeforeAStopTextAndNeverShowsPartOfIt) {
+  const Document told = yoke_json({"run", kNano, "-p", kQuestion, "--stop", "direct-attach"});
+  EXPECT_EQ(told.find("text")->text, "One QSFP cable (200G ");
+  EXPECT_EQ(told.find("finish")->text, "stop");
+  EXPECT_EQ(yoke_json({"run", kNano, "-p", kQuestion, "-n", "3"}).find("finish")->text, "length");
+}
+
+TEST_F(Run, LogitsOfThePromptAreWrittenWholeOrNotAtAll) {
+  const fs::path file = scratch.path() / "logits.safetensors";
+  const std::vector<std::string> line = {"run", kNano, "--ids", "2043,668,617,1455,371", "-n", "0", "--logits", file};
+  ASSERT_EQ(yoke(line).exit_status, 0);
+  const SafetensorsFile logits(file);
+  const TensorEntry* entry = logits.find("logits");
+  ASSERT_NE(entry, nullptr);
+  const Tensor ours = logits.view(*entry).copied();
+  EXPECT_EQ(ours.shape(), (Shape{5, 2048}));
+  const SafetensorsFile golden(kNano + "/golden.safetensors");  // of a prompt that begins so
+  const Tensor theirs = golden.view(*golden.find("logits.0")).copied();
+  for (std::int64_t i = 0; i < ours.count(); ++i) {
+    ASSERT_NEAR(ours.data<float>()[i], theirs.data<float>()[i], 2e-3) << i;
+  }
+  const Outcome again = yoke(line);
+  EXPECT_EQ(again.exit_status, 10) << "an existing file stays";
+  EXPECT_THAT(again.err, HasSubstr("exists already"));
+}
+
+TEST_F(Run, LogprobsAreToldForEachToken) {
+  const Document told = yoke_json({"run", kNano, "-p", kQuestion, "-n", "4", "--logprobs", "2"});
+  ASSERT_EQ(told.find("logprobs")->items.size(), 4U);
+  for (const Document& token : told.find("logprobs")->items) {
+    ASSERT_EQ(token.find("top")->items.size(), 2U);
+    EXPECT_EQ(*token.find("top")->items[0].find("id"), *token.find("id")) << "the likeliest is taken";
+    EXPECT_LE(from_document<double>(*token.find("logprob")), 0);
+  }
+}
+
+TEST_F(Run, IdsNeedNoTokenizer) {
+  for (const char* name : {"config.json", "generation_config.json", "model.safetensors"}) {
+    fs::create_symlink(fs::path(kNano) / name, scratch.path() / name);
+  }
+  const Outcome outcome = yoke({"run", ".", "--ids", "2043,2045", "-n", "2"});
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::MatchesRegex("[0-9]+ [0-9]+\n"));
+  const Outcome text = yoke({"run", ".", "-p", "x"});
+  EXPECT_EQ(text.exit_status, 5);
+  EXPECT_THAT(text.err, HasSubstr("there is no tokenizer.json in '.'"));
+  EXPECT_THAT(text.err, HasSubstr("--ids"));
+}
+
+TEST_F(Run, ATemplateThatLoopsForEverIsStopped) {
+  for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"}) {
+    fs::create_symlink(fs::path(kNano) / name, scratch.path() / name);
+  }
+  write_file_atomically(scratch.path() / "chat_template.jinja",
+                        "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}");
+  const Outcome outcome = yoke({"run", ".", "-p", "x"});
+  EXPECT_EQ(outcome.exit_status, 9);
+  EXPECT_THAT(outcome.err, HasSubstr("chat_template.jinja"));
+}
+
+struct Mistake {
+  const char* name;
+  std::vector<std::string> arguments;
+  int exit_status;
+  const char* message;
+  const char* hint;
+};
+class RunMistakes : public EngineTest, public testing::WithParamInterface<Mistake> {};
+TEST_P(RunMistakes, GetOneClearErrorAndNoAnswer) {
+  const Outcome outcome = yoke(GetParam().arguments);
+  EXPECT_EQ(outcome.exit_status, GetParam().exit_status);
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().message));
+  EXPECT_THAT(outcome.err, HasSubstr(GetParam().hint));
+  EXPECT_EQ(outcome.out, "");
+}
+INSTANTIATE_TEST_SUITE_P(
+    Lines, RunMistakes,
+    testing::Values(
+        Mistake{"NoFolder", {"run", "/no/model", "-p", "x"}, 5, "there is no model folder '/no/model'", "config.json"},
+        Mistake{"NoModel", {"run", kGolden, "-p", "x"}, 5, "is no model folder", "config.json"},
+        Mistake{"NoPrompt", {"run", kNano}, 4, "the prompt is empty", "say something"},
+        Mistake{"NotUtf8", {"run", kNano, "-p", "a\xff"}, 4, "the prompt is not UTF-8: byte 2 of 2", "iconv"},
+        Mistake{"RanksDoNotDivide", {"run", kNano, "-p", "x", "--ranks", "3"}, 4, "3 ranks cannot share", "1, 2, 4"},
+        Mistake{"TooManyRanks", {"run", kNano, "-p", "x", "--ranks", "1000"}, 2, "--ranks cannot be 1000", "1 to 256"},
+        Mistake{"NodesWithoutCluster", {"run", kNano, "-p", "x", "--nodes", "2"}, 2, "needs a cluster", "--ranks"},
+        Mistake{"ContextTooLong", {"run", kNano, "-p", "x", "--context", "4096"}, 4, "1024 tokens, not for 4096", ""},
+        Mistake{"PromptTooLong", {"run", kNano, "-p", "one two three", "--context", "4"}, 4, "room for 4", "--context"},
+        Mistake{"TwoPrompts", {"run", kNano, "-p", "x", "--ids", "1"}, 2, "two prompts", "one of them"},
+        Mistake{"NoId", {"run", kNano, "--ids", "1,two"}, 2, "'two' is no token id", "commas"},
+        Mistake{"IdBeyond", {"run", kNano, "--ids", "99999"}, 4, "the vocabulary has 2048 ids", ""},
+        Mistake{"Temperature", {"run", kNano, "-p", "x", "--temperature", "-1"}, 2, "temperature", ""},
+        Mistake{"NoBias", {"run", kNano, "-p", "x", "--logit-bias", "5"}, 2, "'5' is no bias", "42=1.5"},
+        Mistake{"LogprobsInText", {"run", kNano, "-p", "x", "--logprobs", "2"}, 2, "only told in JSON", "--json"},
+        Mistake{"UnknownTransport", {"run", kNano, "-p", "x", "--transport", "tcp"}, 2, "cannot be 'tcp'", "direct"},
+        Mistake{"ChatNoFolder", {"chat", "/no/model"}, 5, "there is no model folder", "config.json"},
+        Mistake{"VerifyNoGolden", {"verify", kNano + "/../../tests/fixtures"}, 5, "is no model folder", "config.json"}),
+    [](const auto& test) { return test.param.name; });
+
+TEST_F(Run, AnUnknownArchitectureListsTheKnown) {
+  write_file_atomically(scratch.path() / "config.json",
+                        R"({"model_type": "mamba", "architectures": ["MambaForCausalLM"]})");
+  for (const char* name : {"tokenizer.json", "model.safetensors"}) {
+    fs::create_symlink(fs::path(kNano) / name, scratch.path() / name);
+  }
+  for (const char* ranks : {"1", "2"}) {
+    const Outcome outcome = yoke({"run", ".", "-p", "x", "--ranks", ranks});
+    EXPECT_EQ(outcome.exit_status, 11) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("LlamaForCausalLM"));
+  }
+}
+
+// ---- deaths and interrupts
+
+constexpr const char* kMark = "YOKE_TEST_MARK";
+
+// An answer that takes seconds, under a mark by which its processes are found.
+struct LongRun {
+  explicit LongRun(const fs::path& folder, std::vector<std::string> more = {"--ranks", "2"}) {
+    std::vector<std::string> argv = {YOKE_PROGRAM, "run", kNano, "-p",        kQuestion, "--logit-bias",
+                                     "2044=-inf",  "-n",  "200", "--threads", "1"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    process.emplace(Command{.argv = argv, .environment = {{kMark, mark}}, .folder = folder});
+  }
+  std::string read_until(std::size_t bytes) {
+    std::string text;
+    const Deadline deadline = Deadline::after(60_s);
+    while (text.size() < bytes && !deadline.expired() && !process->at_end(OutputStream::kOut)) {
+      text += process->read_bytes(OutputStream::kOut, 4096, Deadline::after(100_ms));
+    }
+    return text;
+  }
+  // The processes that are ranks, of one number or all.
+  std::vector<pid_t> ranks(std::optional<int> number = {}) const {
+    std::vector<pid_t> found;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+      const pid_t pid = std::atoi(entry.path().filename().c_str());
+      if (pid <= 0) continue;
+      const auto environment = try_to([&] { return read_file(entry.path() / "environ"); });
+      const auto line = try_to([&] { return read_file(entry.path() / "cmdline"); });
+      if (!environment || !line || line->find("engine-rank") == std::string::npos) continue;
+      if (environment->find(std::string(kMark) + "=" + mark) == std::string::npos) continue;
+      if (number && environment->find(fmt::format("YOKE_RANK={}", *number)) == std::string::npos) continue;
+      found.push_back(pid);
+    }
+    return found;
+  }
+
+  const std::string mark = random_token_hex(8);
+  std::optional<Process> process;
+};
+
+class RunDeath : public EngineTest, public testing::WithParamInterface<int> {};
+TEST_P(RunDeath, OfARankInMidAnswerChangesNoToken) {
+  LongRun undisturbed(scratch.path(), {"--ranks", "2", "--json"});
+  const auto whole = undisturbed.process->wait(Deadline::after(120_s));
+  ASSERT_TRUE(whole && whole->ok()) << whole->err;
+  LongRun run(scratch.path(), {"--ranks", "2"});
+  std::string text = run.read_until(20);
+  const std::vector<pid_t> victims = run.ranks(GetParam());
+  ASSERT_EQ(victims.size(), 1U);
+  ASSERT_EQ(kill(victims.front(), SIGKILL), 0);
+  text += run.read_until(1 << 20);
+  const auto outcome = run.process->wait(Deadline::after(60_s));
+  ASSERT_TRUE(outcome && outcome->ok()) << outcome->err;
+  EXPECT_EQ(text, parse_json(whole->out, "out").find("text")->text + "\n");
+  EXPECT_THAT(outcome->err, HasSubstr("going on after"));
+  EXPECT_THAT(outcome->err, HasSubstr("1 recovery"));
+}
+INSTANTIATE_TEST_SUITE_P(EachRank, RunDeath, testing::Values(0, 1));
+
+TEST_F(Run, CtrlCEndsEverythingAndTheTextSoFarStays) {
+  for (const std::vector<std::string>& ranks :
+       {std::vector<std::string>{}, {"--ranks", "2"}, {"--ranks", "2", "--transport", "threads"}}) {
+    LongRun run(scratch.path(), ranks);
+    EXPECT_THAT(run.read_until(10), StartsWith("One QSFP"));
+    ASSERT_EQ(kill(run.process->pid(), SIGINT), 0);
+    const auto outcome = run.process->wait(Deadline::after(20_s));
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->exit_status, 130) << outcome->err;
+    EXPECT_TRUE(run.ranks().empty());
+  }
+}
+
+// ---- a lab
+
+class RunInALab : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
+    lab_.emplace();
+  }
+  std::optional<TestLab> lab_;
+};
+
+TEST_F(RunInALab, EveryNodeHoldsAPartAndADeadRankComesBack) {
+  const std::vector<std::string> line = {"run", kNano, "-p", kQuestion, "--threads", "1"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = line;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const Outcome two = lab_->yoke(with({"--json"}));
+  ASSERT_TRUE(two.ok()) << two.err;
+  const Document told = parse_json(two.out, "out");
+  EXPECT_EQ(told.find("text")->text, kAnswer);
+  EXPECT_EQ(from_document<std::vector<std::string>>(*told.find("nodes")),
+            (std::vector<std::string>{"spark-1", "spark-2"}));
+  EXPECT_THAT(told.find("transport")->text, HasSubstr("tcp over"));
+  const Document one = parse_json(lab_->yoke(with({"--json", "--nodes", "1"})).out, "out");
+  EXPECT_EQ(*one.find("tokens"), *told.find("tokens"));
+  EXPECT_EQ(from_document<std::vector<std::string>>(*one.find("nodes")), (std::vector<std::string>{"spark-1"}));
+  EXPECT_EQ(lab_->yoke(with({"--nodes", "3"})).exit_status, 2);
+
+  Process process({.argv = {YOKE_PROGRAM, "run", kNano, "-p", kQuestion, "--threads", "1", "--logit-bias", "2044=-inf",
+                            "-n", "150", "--json"},
+                   .folder = lab_->folder});
+  const Deadline deadline = Deadline::after(60_s);
+  const auto pid_there = [&] { return lab_->exec("2", {"pgrep", "-f", "engine-rank"}).out; };
+  while (pid_there().empty() && !deadline.expired()) real_clock().sleep(100_ms);
+  real_clock().sleep(1_s);
+  EXPECT_TRUE(lab_->exec("2", {"pkill", "-KILL", "-f", "engine-rank"}).ok());
+  const auto outcome = process.wait(Deadline::after(90_s));
+  ASSERT_TRUE(outcome && outcome->ok()) << outcome->err;
+  EXPECT_EQ(parse_json(outcome->out, "out").find("recoveries")->items.size(), 1U) << outcome->err;
+  EXPECT_EQ(parse_json(outcome->out, "out").find("tokens")->items.size(), 150U);
+}
+
+}  // namespace
+}  // namespace yoke

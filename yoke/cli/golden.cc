@@ -1,0 +1,77 @@
+#include "yoke/cli/golden.h"
+
+#include <fmt/format.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/fields.h"
+#include "yoke/base/files.h"
+#include "yoke/base/json.h"
+#include "yoke/weights/safetensors_file.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+namespace {
+
+const Document& list_of(const Document& map, std::string_view key, const Document& otherwise) {
+  const Document* found = map.find(key);
+  if (found && found->kind != Document::Kind::kList) refuse_field(*found, "a list");
+  return found ? *found : otherwise;
+}
+
+GoldenCase read_case(const Document& document, std::string name) {
+  if (document.kind != Document::Kind::kMap) refuse_field(document, "a map of keys");
+  const Document* ids = document.find("ids");
+  if (!ids) throw Error(ErrorCode::kInvalid, fmt::format("{}: the key 'ids' is missing", document.where));
+  GoldenCase one{.name = std::move(name), .prompt = {}, .messages = {}, .ids = {}, .greedy = {}, .logits = {}};
+  read_field(*ids, one.ids);
+  if (one.ids.empty()) refuse_field(*ids, "a list of at least one token");
+  if (const Document* prompt = document.find("prompt")) read_field(*prompt, one.prompt);
+  if (const Document* greedy = document.find("greedy")) read_field(*greedy, one.greedy);
+  if (const Document* messages = document.find("messages")) one.messages = *messages;
+  return one;
+}
+
+Tensor read_logits(const SafetensorsFile& file, const TensorEntry& entry, const GoldenCase& one) {
+  const Tensor view = file.view(entry);
+  const bool fits = view.type() == DType::kF32 && view.shape().rank() == 2 && view.extent(0) >= 1 &&
+                    view.extent(0) <= std::ssize(one.ids);
+  if (!fits) {
+    throw Error(ErrorCode::kInvalid,
+                fmt::format("{}: '{}' must be f32 [tokens, vocabulary] of at most the {} tokens of {}",
+                            file.path().native(), entry.name, one.ids.size(), one.name));
+  }
+  return view.copied();
+}
+
+}  // namespace
+
+std::vector<GoldenCase> load_golden(const fs::path& model) {
+  const fs::path file = model / "golden.json";
+  if (!fs::exists(file)) {
+    throw Error(ErrorCode::kNotFound, fmt::format("there is no golden.json in '{}'", model.native()),
+                "verify compares with what another implementation computed: docs/running.md tells the form");
+  }
+  const Document golden = parse_json(read_file(file), file.native());
+  if (golden.kind != Document::Kind::kMap) refuse_field(golden, "a map of keys");
+  const Document none = Document::list();
+  std::optional<SafetensorsFile> tensors;
+  if (fs::exists(model / "golden.safetensors")) tensors.emplace(model / "golden.safetensors");
+  std::vector<GoldenCase> cases;
+  for (const Document& document : list_of(golden, "cases", none).items) {
+    GoldenCase one = read_case(document, fmt::format("case {}", cases.size()));
+    const std::string name = one.greedy.empty() ? "logits.long_last" : fmt::format("logits.{}", cases.size());
+    const TensorEntry* entry = tensors ? tensors->find(name) : nullptr;
+    if (entry) one.logits = read_logits(*tensors, *entry, one);
+    cases.push_back(std::move(one));
+  }
+  std::size_t chats = 0;
+  for (const Document& document : list_of(golden, "chat", none).items) {
+    cases.push_back(read_case(document, fmt::format("chat {}", chats++)));
+  }
+  if (cases.empty()) {
+    throw Error(ErrorCode::kInvalid, fmt::format("{} has no cases", file.native()), "docs/running.md tells the form");
+  }
+  return cases;
+}
+
+}  // namespace yoke

@@ -1,0 +1,18 @@
+// A machine's facts for people: one screen.
+#pragma once
+#include <string>
+
+#include "yoke/probe/differences.h"
+#include "yoke/spec/machine.h"
+
+namespace yoke {
+
+std::string machine_text(const Machine& machine);
+std::string differences_text(const std::vector<Difference>& differences);
+
+// "10x Cortex-X925 …, 114.3 GiB available": parts of the above that a table of nodes shows too.
+std::string memory_text(const Memory& memory);
+std::string gpus_text(const Machine& machine);
+std::string links_text(const Machine& machine);  // "2 of 4 fast interfaces up"
+
+}  // namespace yoke

@@ -1,0 +1,89 @@
+#include "yoke/cli/sampling_options.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+#include <random>
+
+#include "yoke/base/error.h"
+#include "yoke/base/result.h"
+#include "yoke/base/text.h"
+
+namespace yoke {
+namespace {
+
+constexpr std::int64_t kAnswerMost = 512;  // where neither the user nor the model says
+
+LogitBias parse_bias(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  LogitBias bias;
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  if (equals != std::string::npos) {
+    const auto id = std::from_chars(begin, begin + equals, bias.id);
+    const auto value = std::from_chars(begin + equals + 1, end, bias.bias);
+    const bool is_number = value.ec == std::errc{} && value.ptr == end && !(bias.bias != bias.bias);
+    const bool forbids_or_finite = bias.bias < std::numeric_limits<float>::infinity();
+    if (id.ec == std::errc{} && id.ptr == begin + equals && is_number && forbids_or_finite) return bias;
+  }
+  throw Error(ErrorCode::kUsage, fmt::format("--logit-bias: '{}' is no bias", printable(text, 40)),
+              "give a token id and what is added to its logit, such as 42=1.5; 42=-inf forbids the token");
+}
+
+void set(float& target, const std::optional<double>& given) {
+  if (given) target = static_cast<float>(*given);
+}
+
+}  // namespace
+
+void declare_sampling(OptionTable& table, SamplingArguments& a) {
+  table.value("-n,--tokens", "N", "most tokens of an answer (the model's max_new_tokens, else 512)", a.tokens);
+  table.value("--temperature", "T", "0: always the likeliest token (the model's generation_config.json, else 0)",
+              a.temperature);
+  table.value("--top-k", "K", "draw from the K likeliest tokens only", a.top_k);
+  table.value("--top-p", "P", "draw from the fewest tokens whose chances reach P", a.top_p);
+  table.value("--min-p", "P", "draw from tokens with at least P of the likeliest one's chance", a.min_p);
+  table.value("--repetition-penalty", "X", "above 1: tokens of prompt and answer become less likely",
+              a.repetition_penalty);
+  table.value("--frequency-penalty", "X", "taken off a logit for each time its token was given", a.frequency_penalty);
+  table.value("--presence-penalty", "X", "taken off a logit once its token was given", a.presence_penalty);
+  table.values("--logit-bias", "ID=B", "added to the logit of a token; -inf forbids it (may be repeated)",
+               a.logit_bias);
+  table.value("--seed", "N", "the same seed draws the same tokens (another one each time)", a.seed);
+  table.values("--stop", "TEXT", "end the answer before this text (may be repeated)", a.stops);
+}
+
+SamplingOptions sampling_of(const SamplingArguments& a, const ModelText& text) {
+  SamplingOptions options = text.sampling;
+  set(options.temperature, a.temperature);
+  set(options.top_p, a.top_p);
+  set(options.min_p, a.min_p);
+  set(options.repetition_penalty, a.repetition_penalty);
+  set(options.frequency_penalty, a.frequency_penalty);
+  set(options.presence_penalty, a.presence_penalty);
+  if (a.top_k) options.top_k = *a.top_k;
+  options.logprobs = a.logprobs;
+  for (const std::string& bias : a.logit_bias) options.logit_bias.push_back(parse_bias(bias));
+  if (a.seed) {
+    options.seed = *a.seed;
+  } else if (options.temperature > 0) {
+    std::random_device device;
+    options.seed = (std::uint64_t{device()} << 32U) | device();
+  }
+  const auto checked = try_to([&] { check_sampling(options, Vocabulary::kIdMost); });
+  if (!checked) throw Error(ErrorCode::kUsage, checked.error().message(), checked.error().hint());
+  for (const std::string& stop : a.stops) {
+    if (stop.empty()) throw Error(ErrorCode::kUsage, "--stop cannot be empty", "give the text to end before");
+    check_utf8(stop, "--stop");
+  }
+  return options;
+}
+
+std::int64_t answer_most_of(const SamplingArguments& a, const ModelText& text) {
+  if (!a.tokens) return text.answer_most.value_or(kAnswerMost);
+  if (*a.tokens < 0) throw Error(ErrorCode::kUsage, fmt::format("--tokens cannot be {}", *a.tokens), "0 or more");
+  return *a.tokens;
+}
+
+}  // namespace yoke

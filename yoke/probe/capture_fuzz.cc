@@ -1,0 +1,59 @@
+// Captures: whatever parses is probed without a bug, and the facts survive their own JSON. An input is the four files
+// of a capture in the order machine.tree, links.json, nvml.json, system.json, parted by lines "=====".
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "yoke/base/check.h"
+#include "yoke/base/error.h"
+#include "yoke/base/json.h"
+#include "yoke/base/tree_file.h"
+#include "yoke/probe/differences.h"
+#include "yoke/probe/probe.h"
+
+namespace {
+
+std::string_view take_part(std::string_view& rest) {
+  constexpr std::string_view kLine = "\n=====\n";
+  const std::size_t end = rest.find(kLine);
+  const std::string_view part = rest.substr(0, end);
+  rest = end == std::string_view::npos ? "" : rest.substr(end + kLine.size());
+  return part;
+}
+
+// A part that does not parse leaves its source empty, so that one broken file does not hide the others.
+yoke::Sources parse_sources(std::string_view rest) {
+  using namespace yoke;
+  Sources sources;
+  const std::string_view tree = take_part(rest);
+  const auto parsed = try_to([&] { return parse_tree(std::string(tree) + "\n", "fuzz.tree", {}); });
+  sources.files = std::make_shared<MemoryTree>(parsed ? *parsed : MemoryTree());
+  const auto read = [&](auto& target, auto convert) {
+    const std::string_view part = take_part(rest);
+    const auto value = try_to([&] { return convert(parse_json(part, "fuzz.json")); });
+    if (value) target = *value;
+  };
+  read(sources.links, link_table_from_json);
+  read(sources.nvml, nvml_from_json);
+  read(sources.system, system_from_json);
+  return sources;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const yoke::Sources sources = parse_sources({reinterpret_cast<const char*>(data), size});
+  yoke::Machine machine;
+  try {
+    machine = yoke::probe_machine(sources);
+  } catch (const yoke::Error&) {
+    return 0;
+  }
+  yoke::find_differences({{"a", machine}, {"b", {}}});
+  // Broken UTF-8 is replaced when printed, so the second print is compared, not the first.
+  const std::string printed = print_json(to_json(machine));
+  const yoke::Machine again = yoke::machine_from_json(yoke::parse_json(printed, "printed.json"));
+  YOKE_CHECK_EQ(print_json(to_json(again)), printed);
+  return 0;
+}

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/base/ip.h"
+#include "yoke/base/text.h"
+#include "yoke/probe/collectors.h"
+#include "yoke/probe/pci.h"
+#include "yoke/probe/tree_values.h"
+
+namespace yoke {
+namespace {
+
+Error broken_link(std::string_view interface, std::string_view what, std::string_view value) {
+  return Error(ErrorCode::kInvalid, fmt::format("the kernel's links: {} of '{}' cannot be '{}'", what,
+                                                printable(interface, 40), printable(value, 60)));
+}
+
+// The function that an interface belongs to: as netlink tells; else the one whose folder has an interface of that name,
+// since in a lab the interface itself is a virtual one.
+const PciDevice* function_of(const LinkEntry& link, const FileTree& files,
+                             const std::map<std::string, PciDevice>& devices) {
+  if (link.parentbus == "pci" && link.parentdev) {
+    const auto device = devices.find(*link.parentdev);
+    return device == devices.end() ? nullptr : &device->second;
+  }
+  for (const auto& [address, device] : devices) {
+    const bool is_network = device.device_class.starts_with("0x02");
+    if (is_network && files.exists(device.folder + "/net/" + link.ifname)) return &device;
+  }
+  return nullptr;
+}
+
+InterfaceKind kind_of(const LinkEntry& link, const FileTree& files, const PciDevice* device) {
+  const std::string kind = link.linkinfo ? link.linkinfo->info_kind : "";
+  if (link.link_type == "loopback") return InterfaceKind::kLoopback;
+  if (kind == "bridge") return InterfaceKind::kBridge;
+  if (kind == "bond" || kind == "team") return InterfaceKind::kBond;
+  const std::string folder = device ? device->folder + "/net/" + link.ifname : "/sys/class/net/" + link.ifname;
+  if (files.exists(folder + "/phy80211")) return InterfaceKind::kWifi;
+  if (device) return InterfaceKind::kEthernet;
+  if (!kind.empty()) return InterfaceKind::kVirtual;
+  // Without a kind it is hardware off the PCI bus (USB, a board's own), or a device such as a tap.
+  const auto place = files.resolve("/sys/class/net/" + link.ifname);
+  if (place && place->starts_with("/sys/devices/virtual/")) return InterfaceKind::kVirtual;
+  return link.link_type == "ether" ? InterfaceKind::kEthernet : InterfaceKind::kOther;
+}
+
+void add_addresses(const LinkEntry& link, NetworkInterface& interface) {
+  for (const LinkAddress& address : link.addr_info) {
+    const std::string text = fmt::format("{}/{}", address.local, address.prefixlen);
+    if (address.family == "inet6") interface.ipv6_addresses.push_back(text);
+    if (address.family != "inet") continue;
+    const auto prefix = parse_ipv4_prefix(text);
+    if (!prefix) throw broken_link(link.ifname, "an address", text);
+    interface.addresses.push_back(*prefix);
+  }
+}
+
+// A port that is down reads -1 or nothing at all. A virtual interface's speed means nothing, so only that in a PCI
+// function's or a hardware device's own folder counts.
+std::optional<BitsPerSecond> speed_of(const FileTree& files, const std::string& folder) {
+  const auto megabits = read_number(files, folder + "/speed");
+  if (!megabits || *megabits <= 0 || *megabits >= 4294967295) return std::nullopt;
+  return BitsPerSecond{static_cast<double>(*megabits) * 1e6};
+}
+
+NetworkInterface interface_of(const LinkEntry& link, const FileTree& files,
+                              const std::map<std::string, PciDevice>& devices) {
+  const PciDevice* const device = function_of(link, files, devices);
+  NetworkInterface interface {
+    .name = link.ifname, .index = link.ifindex, .kind = kind_of(link, files, device), .mac = link.address.value_or(""),
+    .mtu = link.mtu, .up = link.has_flag("UP"), .carrier = link.has_flag("LOWER_UP"), .master = link.master
+  };
+  add_addresses(link, interface);
+  const auto disabled = read_number(files, fmt::format("/proc/sys/net/ipv6/conf/{}/disable_ipv6", link.ifname));
+  if (disabled) interface.ipv6_disabled = *disabled != 0;
+  if (device) {
+    interface.pci_address = device->address;
+    interface.driver = device->driver;
+    interface.numa_node = device->numa_node;
+    interface.pcie = read_pcie_link(files, *device);
+    interface.speed = speed_of(files, device->folder + "/net/" + link.ifname);
+  } else if (interface.kind == InterfaceKind::kEthernet) {
+    interface.speed = speed_of(files, "/sys/class/net/" + link.ifname);
+  }
+  return interface;
+}
+
+Route route_of(const LinkRoute& told) {
+  const auto address = [&](const std::optional<std::string>& text, std::string_view what) -> std::optional<Ipv4> {
+    if (!text) return std::nullopt;
+    const auto parsed = parse_ipv4(*text);
+    if (!parsed) throw broken_link(told.dev, what, *text);
+    return *parsed;
+  };
+  Route route{.interface = told.dev, .metric = told.metric};
+  route.gateway = address(told.gateway, "a route's gateway");
+  route.source = address(told.prefsrc, "a route's source");
+  route.down = std::find(told.flags.begin(), told.flags.end(), "linkdown") != told.flags.end();
+  if (told.dst == "default") return route;
+  const bool is_host = told.dst.find('/') == std::string::npos;
+  const auto prefix = parse_ipv4_prefix(is_host ? told.dst + "/32" : told.dst);
+  if (!prefix) throw broken_link(told.dev, "a route's destination", told.dst);
+  route.destination = *prefix;
+  return route;
+}
+
+}  // namespace
+
+void collect_interfaces(const Sources& sources, Machine& machine) {
+  const std::map<std::string, PciDevice> devices = read_pci_devices(*sources.files);
+  for (const LinkEntry& link : sources.links.links) {
+    machine.interfaces.push_back(interface_of(link, *sources.files, devices));
+  }
+  for (const LinkRoute& route : sources.links.routes) machine.routes.push_back(route_of(route));
+}
+
+}  // namespace yoke

@@ -1,0 +1,181 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <tuple>
+
+#include "yoke/base/text.h"
+#include "yoke/probe/collectors.h"
+#include "yoke/probe/pci.h"
+#include "yoke/probe/tree_values.h"
+
+namespace yoke {
+namespace {
+
+constexpr std::string_view kClass = "/sys/class/infiniband";
+
+// "4: ACTIVE" -> "ACTIVE"
+std::optional<std::string> read_state(const FileTree& files, const std::string& path) {
+  const auto text = files.read_trimmed(path);
+  if (!text) return std::nullopt;
+  const std::size_t colon = text->find(": ");
+  if (colon == std::string::npos) throw broken_file(path, "a state such as 4: ACTIVE", *text);
+  return text->substr(colon + 2);
+}
+
+// "200 Gb/sec (4X HDR)"
+std::optional<BitsPerSecond> read_rate(const FileTree& files, const std::string& path) {
+  const auto text = files.read_trimmed(path);
+  if (!text) return std::nullopt;
+  double gigabits = 0;
+  const auto [rest, failure] = std::from_chars(text->data(), text->data() + text->size(), gigabits);
+  const std::string_view unit(rest, static_cast<std::size_t>(text->data() + text->size() - rest));
+  if (failure != std::errc{} || !unit.starts_with(" Gb/sec") || !(gigabits >= 0 && gigabits < 1e6)) {
+    throw broken_file(path, "a rate such as 200 Gb/sec (4X HDR)", *text);
+  }
+  return BitsPerSecond{gigabits * 1e9};
+}
+
+std::array<std::uint16_t, 8> groups_of(const std::string& path, const std::string& text) {
+  const std::vector<std::string> parts = split(text, ':');
+  std::array<std::uint16_t, 8> groups{};
+  bool sound = parts.size() == groups.size();
+  for (std::size_t i = 0; sound && i < groups.size(); ++i) {
+    const char* const end = parts[i].data() + parts[i].size();
+    const auto [rest, failure] = std::from_chars(parts[i].data(), end, groups[i], 16);
+    sound = failure == std::errc{} && rest == end;
+  }
+  if (!sound) throw broken_file(path, "a GID of eight groups", text);
+  return groups;
+}
+
+// ::ffff:a.b.c.d
+std::optional<Ipv4> mapped_ipv4(const std::array<std::uint16_t, 8>& groups) {
+  const bool mapped = std::all_of(groups.begin(), groups.begin() + 5, [](auto group) { return group == 0; });
+  if (!mapped || groups[5] != 0xFFFF) return std::nullopt;
+  return Ipv4{static_cast<std::uint32_t>(groups[6]) << 16U | groups[7]};
+}
+
+// The slots in use: an empty one reads as zeros, and its attributes cannot be read at all. Those of InfiniBand proper
+// have no interface; they are left out, as nothing about RoCE follows from them.
+std::vector<GidEntry> read_gids(const FileTree& files, const std::string& port) {
+  std::vector<GidEntry> gids;
+  for (const std::string& name : files.list(port + "/gids")) {
+    const std::string path = port + "/gids/" + name;
+    const auto index = to_number(name);
+    const auto address = files.read_trimmed(path);
+    if (!index || !address) continue;
+    const auto groups = groups_of(path, *address);
+    if (std::all_of(groups.begin(), groups.end(), [](auto group) { return group == 0; })) continue;
+    const auto type = files.read_trimmed(port + "/gid_attrs/types/" + name);
+    const auto interface = files.read_trimmed(port + "/gid_attrs/ndevs/" + name);
+    if (!type || !interface) continue;
+    if (*type != "RoCE v2" && *type != "IB/RoCE v1") {
+      throw broken_file(port + "/gid_attrs/types/" + name, "RoCE v2 or IB/RoCE v1", *type);
+    }
+    gids.push_back({.index = static_cast<int>(*index),
+                    .type = *type == "RoCE v2" ? GidType::kRoceV2 : GidType::kRoceV1,
+                    .address = *address,
+                    .ipv4 = mapped_ipv4(groups),
+                    .interface = *interface});
+  }
+  std::sort(gids.begin(), gids.end(), [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
+  return gids;
+}
+
+bool is_link_local(Ipv4 address) { return address.value >> 16U == 0xA9FE; }  // 169.254/16
+
+// The entry that RoCE must use now: version 2, for an IPv4 address that the interface has at this moment. An address
+// that somebody gave it comes before one that it gave itself.
+std::optional<int> choose_gid(const std::vector<GidEntry>& gids, const NetworkInterface& interface) {
+  std::optional<int> self_given;
+  for (const GidEntry& gid : gids) {
+    const bool is_current = gid.type == GidType::kRoceV2 && gid.ipv4 && gid.interface == interface.name &&
+                            std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                                        [&](const Ipv4Prefix& prefix) { return prefix.address == *gid.ipv4; });
+    if (!is_current) continue;
+    if (!is_link_local(*gid.ipv4)) return gid.index;
+    if (!self_given) self_given = gid.index;
+  }
+  return self_given;
+}
+
+NetworkInterface* interface_at(Machine& machine, const std::string& pci_address, const std::vector<GidEntry>& gids) {
+  NetworkInterface* found = nullptr;
+  for (NetworkInterface& interface : machine.interfaces) {
+    if (interface.pci_address != pci_address) continue;
+    const bool named =
+        std::any_of(gids.begin(), gids.end(), [&](const GidEntry& gid) { return gid.interface == interface.name; });
+    // One function can have several interfaces (a representor of a virtual function); the GIDs say which is ours.
+    if (named || !found) found = &interface;
+    if (named) break;
+  }
+  return found;
+}
+
+RdmaDevice read_device(const FileTree& files, const std::string& name, Machine& machine) {
+  const std::string folder = fmt::format("{}/{}", kClass, name);
+  const std::string port = folder + "/ports/1";
+  RdmaDevice device{.name = name,
+                    .state = read_state(files, port + "/state").value_or("UNKNOWN"),
+                    .physical_state = read_state(files, port + "/phys_state"),
+                    .link_layer = read_nonempty(files, port + "/link_layer"),
+                    .rate = read_rate(files, port + "/rate"),
+                    .pci_address = pci_address_of(files, folder),
+                    .firmware = read_nonempty(files, folder + "/fw_ver"),
+                    .board = read_nonempty(files, folder + "/board_id"),
+                    .adapter = read_nonempty(files, folder + "/sys_image_guid"),
+                    .gids = read_gids(files, port)};
+  NetworkInterface* const interface =
+      device.pci_address ? interface_at(machine, *device.pci_address, device.gids) : nullptr;
+  if (!interface) return device;
+  device.interface = interface->name;
+  device.gid_index = choose_gid(device.gids, *interface);
+  interface->rdma_device = name;
+  return device;
+}
+
+// Functions at the same place of different PCI domains on one adapter are the halves of a port: a Spark's 0000:01:00.0
+// and 0002:01:00.0. Never by the order of names, where a capital P comes before a small one. Virtual functions are no
+// ports of their own.
+void assign_halves(const FileTree& files, Machine& machine) {
+  struct Function {
+    std::string place, adapter, domain, device;
+  };
+  std::vector<Function> functions;
+  for (const RdmaDevice& device : machine.rdma_devices) {
+    if (!device.interface || !device.pci_address) continue;
+    const PciDevice pci{.address = *device.pci_address};
+    if (files.exists("/sys/bus/pci/devices/" + pci.address + "/physfn")) continue;
+    functions.push_back({pci.place(), device.adapter.value_or(""), pci.domain(), device.name});
+  }
+  std::sort(functions.begin(), functions.end(), [](const Function& a, const Function& b) {
+    return std::tie(a.place, a.adapter, a.domain) < std::tie(b.place, b.adapter, b.domain);
+  });
+  int port = -1;
+  char half = 'A';
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    const bool same_port =
+        i > 0 && functions[i].place == functions[i - 1].place && functions[i].adapter == functions[i - 1].adapter;
+    half = same_port ? static_cast<char>(half + 1) : 'A';
+    if (!same_port) ++port;
+    for (NetworkInterface& interface : machine.interfaces) {
+      if (interface.rdma_device != functions[i].device) continue;
+      interface.port = port;
+      interface.half = std::string(1, half);
+    }
+  }
+}
+
+}  // namespace
+
+void collect_rdma(const Sources& sources, Machine& machine) {
+  const FileTree& files = *sources.files;
+  for (const std::string& name : files.list(kClass)) {
+    machine.rdma_devices.push_back(read_device(files, name, machine));
+  }
+  assign_halves(files, machine);
+}
+
+}  // namespace yoke

@@ -1,0 +1,20 @@
+// One function for each group of facts, each in its own file collect_….cc. They fill their part of the Machine, in the
+// order of this list: later ones use what earlier ones found.
+#pragma once
+#include "yoke/probe/sources.h"
+#include "yoke/spec/machine.h"
+
+namespace yoke {
+
+void collect_os(const Sources& sources, Machine& machine);          // names, kernel, firmware, DGX OS
+void collect_cpu(const Sources& sources, Machine& machine);         //
+void collect_gpus(const Sources& sources, Machine& machine);        // and driver, CUDA
+void collect_memory(const Sources& sources, Machine& machine);      // unified or not: after the GPUs
+void collect_interfaces(const Sources& sources, Machine& machine);  // and routes
+void collect_rdma(const Sources& sources, Machine& machine);        // and which interface is which half of which port
+void collect_topology(const Sources& sources, Machine& machine);    // after GPUs and RDMA devices
+void collect_settings(const Sources& sources, Machine& machine);    // NCCL libraries, variables, limits
+void collect_containers(const Sources& sources, Machine& machine);
+void collect_time(const Sources& sources, Machine& machine);
+
+}  // namespace yoke

@@ -1,0 +1,28 @@
+// What differs between the nodes of a cluster and should not: a collective runs as the slowest of them, and two drivers
+// or NCCL builds are a classic cause of hangs. What is a node's own (names, addresses, load) does not count.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/spec/machine.h"
+
+namespace yoke {
+
+struct Difference {
+  struct Value {
+    std::string value;  // "none" where nodes lack it
+    std::vector<std::string> nodes;
+    friend bool operator==(const Value&, const Value&) = default;
+  };
+  std::string fact;           // "kernel", "MTU of port 0 half A"
+  std::vector<Value> values;  // in the order of the nodes that have them first
+  friend bool operator==(const Difference&, const Difference&) = default;
+};
+
+// Machines by the names of their nodes.
+std::vector<Difference> find_differences(const std::vector<std::pair<std::string, Machine>>& machines);
+Document to_json(const std::vector<Difference>& differences);
+
+}  // namespace yoke

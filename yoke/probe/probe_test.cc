@@ -1,0 +1,279 @@
+// The collectors over the machines of tests/fixtures. What `yoke probe` prints of each is in tests/golden_probe; here
+// stand the rules.
+#include "yoke/probe/probe.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+#include "yoke/base/json.h"
+#include "yoke/base/tree_file.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kFixtures = fs::path(YOKE_SOURCE_DIR) / "tests" / "fixtures";
+
+Machine probe_fixture(const std::string& name) { return probe_machine(load_capture(kFixtures / name)); }
+
+std::vector<std::string> fixture_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kFixtures)) {
+    if (fs::exists(entry.path() / "machine.tree")) names.push_back(entry.path().filename());
+  }
+  return names;
+}
+
+// "0A enp1s0f0np0 rocep1s0f0 3": port, half, interface, device, GID index.
+std::vector<std::string> halves_of(const Machine& machine) {
+  std::vector<std::string> texts;
+  for (const NetworkInterface* interface : fast_interfaces(machine)) {
+    const RdmaDevice* const device = find_rdma_device(machine, interface->rdma_device.value_or(""));
+    texts.push_back(fmt::format("{}{} {} {} {}", *interface->port, *interface->half, interface->name,
+                                device ? device->name : "none",
+                                device && device->gid_index ? fmt::format("{}", *device->gid_index) : "-"));
+  }
+  return texts;
+}
+
+using Strings = std::vector<std::string>;
+
+TEST(Probe, PairsHalvesByPciFunctionAcrossDomains) {
+  EXPECT_EQ(halves_of(probe_fixture("spark-ring")),
+            (Strings{"0A enp1s0f0np0 rocep1s0f0 3", "0B enP2p1s0f0np0 roceP2p1s0f0 3", "1A enp1s0f1np1 rocep1s0f1 3",
+                     "1B enP2p1s0f1np1 roceP2p1s0f1 3"}));
+  EXPECT_EQ(halves_of(probe_fixture("nixos-names")), (Strings{"0A enp1s0f0np0 mlx5_0 3", "0B enP2p1s0f0np0 mlx5_2 3",
+                                                              "1A enp1s0f1np1 mlx5_1 -", "1B enP2p1s0f1np1 mlx5_3 -"}));
+}
+
+TEST(Probe, DoesNotPairFunctionsOfDifferentAdapters) {
+  Sources sources = load_capture(kFixtures / "spark-pair");
+  MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
+  for (const char* name : {"roceP2p1s0f0", "roceP2p1s0f1"}) {
+    const std::string function = name == std::string("roceP2p1s0f0") ? "0" : "1";
+    tree.add_file(
+        fmt::format("/sys/devices/pci0002:00/0002:00:00.0/0002:01:00.{}/infiniband/{}/sys_image_guid", function, name),
+        "4cbb:4703:00ff:0000\n");
+  }
+  sources.files = std::make_shared<MemoryTree>(tree);
+  EXPECT_EQ(halves_of(probe_machine(sources)),
+            (Strings{"0A enp1s0f0np0 rocep1s0f0 3", "1A enP2p1s0f0np0 roceP2p1s0f0 3", "2A enp1s0f1np1 rocep1s0f1 -",
+                     "3A enP2p1s0f1np1 roceP2p1s0f1 -"}));
+}
+
+TEST(Probe, FindsTheGidOfTheAddressThatTheInterfaceHasNow) {
+  EXPECT_EQ(halves_of(probe_fixture("gid-drift"))[1], "0B enP2p1s0f0np0 roceP2p1s0f0 4");
+  EXPECT_EQ(halves_of(probe_fixture("half-unaddressed"))[1], "0B enP2p1s0f0np0 roceP2p1s0f0 -");
+  EXPECT_EQ(halves_of(probe_fixture("half-down"))[0], "0A enp1s0f0np0 rocep1s0f0 -");
+  EXPECT_EQ(halves_of(probe_fixture("link-local"))[0], "0A enp1s0f0np0 rocep1s0f0 3") << "better than none";
+  Sources stale = load_capture(kFixtures / "spark-pair");
+  for (LinkEntry& link : stale.links.links) {
+    if (link.ifname == "enp1s0f0np0") link.addr_info.front().local = "192.168.100.99";
+  }
+  EXPECT_EQ(halves_of(probe_machine(stale))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "the table is of an old address";
+}
+
+TEST(Probe, PrefersAGivenAddressToALinkLocalOne) {
+  Sources sources = load_capture(kFixtures / "link-local");
+  MemoryTree tree = load_tree(kFixtures / "link-local" / "machine.tree");
+  const std::string port = "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0/infiniband/rocep1s0f0/ports/1";
+  tree.add_file(port + "/gids/5", "0000:0000:0000:0000:0000:ffff:0a00:0001\n");
+  tree.add_file(port + "/gid_attrs/types/5", "RoCE v2\n");
+  tree.add_file(port + "/gid_attrs/ndevs/5", "enp1s0f0np0\n");
+  sources.files = std::make_shared<MemoryTree>(tree);
+  for (LinkEntry& link : sources.links.links) {
+    if (link.ifname == "enp1s0f0np0")
+      link.addr_info.push_back({.family = "inet", .local = "10.0.0.1", .prefixlen = 24});
+  }
+  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 5");
+}
+
+TEST(Probe, ComparesPcieWithTheBestThatBothEndsCan) {
+  const Machine narrow = probe_fixture("narrow-pcie");
+  const PcieLink expected{.speed_gt_per_second = 32, .width = 2, .speed_gt_per_second_max = 32, .width_max = 4};
+  EXPECT_EQ(find_interface(narrow, "enP2p1s0f0np0")->pcie, expected);
+  EXPECT_EQ(find_interface(narrow, "enp1s0f0np0")->pcie->width, 4);
+  EXPECT_EQ(narrow.gpus.at(0).pcie, std::nullopt) << "a GB10's says Gen1 x1, which means nothing";
+  const Machine server = probe_fixture("b300");
+  EXPECT_EQ(server.gpus.at(0).pcie->speed_gt_per_second, server.gpus.at(0).pcie->speed_gt_per_second_max);
+  Sources older = load_capture(kFixtures / "spark-pair");
+  MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
+  tree.add_file("/sys/devices/pci0000:00/0000:00:00.0/max_link_speed", "16.0 GT/s PCIe\n");
+  tree.add_file("/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0/current_link_speed", "16.0 GT/s PCIe\n");
+  older.files = std::make_shared<MemoryTree>(tree);
+  EXPECT_EQ(find_interface(probe_machine(older), "enp1s0f0np0")->pcie->speed_gt_per_second_max, 16);
+}
+
+TEST(Probe, TellsWhatIsAvailableOfUnifiedMemoryAndNothingOfNvmls) {
+  const Machine spark = probe_fixture("spark-pair");
+  EXPECT_TRUE(spark.memory.unified);
+  EXPECT_EQ(spark.memory.available, Bytes{119'872'016LL * 1024});
+  EXPECT_EQ(spark.gpus.at(0).memory, std::nullopt);
+  EXPECT_FALSE(probe_fixture("b300").memory.unified);
+  Sources limited = load_capture(kFixtures / "spark-pair");
+  MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
+  tree.add_file("/proc/self/cgroup", "0::/job\n");
+  tree.add_file("/sys/fs/cgroup/job/memory.max", "1073741824\n");
+  tree.add_file("/sys/fs/cgroup/job/memory.current", "73741824\n");
+  limited.files = std::make_shared<MemoryTree>(tree);
+  const Memory memory = probe_machine(limited).memory;
+  EXPECT_EQ(memory.limit, Bytes{1'073'741'824});
+  EXPECT_EQ(memory.available, Bytes{1'000'000'000});
+}
+
+TEST(Probe, KnowsASparkByItsBusWhereThereIsNoDriver) {
+  Sources sources = load_capture(kFixtures / "spark-pair");
+  sources.nvml = {.failure = "Driver/library version mismatch"};
+  MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
+  tree.remove("/proc/driver");
+  sources.files = std::make_shared<MemoryTree>(tree);
+  const Machine machine = probe_machine(sources);
+  ASSERT_EQ(machine.gpus.size(), 1U);
+  EXPECT_EQ(machine.gpus[0].name, "NVIDIA GB10");
+  EXPECT_EQ(machine.gpus[0].index, std::nullopt);
+  EXPECT_TRUE(machine.memory.unified);
+  EXPECT_EQ(machine.driver, std::nullopt);
+  EXPECT_EQ(machine.gpu_problem, "Driver/library version mismatch");
+}
+
+// nvidia-smi's own matrix stands in the fixtures: what the places on the bus give must be the same.
+TEST(Probe, FindsTheSameWaysBetweenGpusAndNicsAsNvidiaSmi) {
+  for (const char* name : {"b300", "nvlink-dead", "nic-missing"}) {
+    const Sources sources = load_capture(kFixtures / name);
+    const Machine machine = probe_machine(sources);
+    ASSERT_TRUE(machine.topology) << name;
+    const NvmlTopology& told = *sources.nvml.topology;
+    ASSERT_EQ(machine.topology->devices.size(), told.matrix.rows.size()) << name;
+    for (std::size_t i = 0; i < told.matrix.rows.size(); ++i) {
+      EXPECT_EQ(machine.topology->paths[i], told.matrix.rows[i].second) << name << " " << told.matrix.rows[i].first;
+    }
+  }
+}
+
+TEST(Probe, ReadsReleaseFilesWithAndWithoutQuotesAndTheLastUpdate) {
+  EXPECT_EQ(probe_fixture("spark-pair").dgx->update, "7.3.1");
+  EXPECT_EQ(probe_fixture("hp-zgx-nano").dgx->name, "DGX Spark");
+  EXPECT_EQ(probe_fixture("laptop").dgx, std::nullopt);
+}
+
+TEST(Probe, NamesTheFileThatIsBroken) {
+  const std::string nic = "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0";
+  const std::string port = nic + "/infiniband/rocep1s0f0/ports/1";
+  const std::vector<std::array<std::string, 3>> cases = {
+      {nic + "/current_link_width", "four\n", "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0/current_link_width"},
+      {nic + "/current_link_speed", "fast\n", "current_link_speed: this must be a speed such as 32.0 GT/s PCIe"},
+      {nic + "/numa_node", "\n", "numa_node: this must be a whole number, not ''"},
+      {nic + "/net/enp1s0f0np0/speed", "200G\n", "/net/enp1s0f0np0/speed: this must be a whole number"},
+      {port + "/state", "ACTIVE\n", "rocep1s0f0/ports/1/state: this must be a state such as 4: ACTIVE"},
+      {port + "/rate", "much\n", "rocep1s0f0/ports/1/rate: this must be a rate"},
+      {port + "/gids/3", "192.168.100.10\n", "rocep1s0f0/ports/1/gids/3: this must be a GID of eight groups"},
+      {port + "/gid_attrs/types/3", "RoCE v9\n", "gid_attrs/types/3: this must be RoCE v2 or IB/RoCE v1"},
+      {"/proc/meminfo", "MemTotal: lots kB\n", "/proc/meminfo: this must be a line such as MemTotal: 1 kB"},
+      {"/sys/devices/system/cpu/online", "all\n", "/sys/devices/system/cpu/online: this must be a list"},
+      {"/proc/self/limits", "Max locked memory  much  much  bytes\n", "/proc/self/limits: this must be a limit"},
+  };
+  for (const auto& [path, content, message] : cases) {
+    Sources sources = load_capture(kFixtures / "spark-pair");
+    MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
+    tree.add_file(path, content);
+    sources.files = std::make_shared<MemoryTree>(tree);
+    try {
+      probe_machine(sources);
+      FAIL() << path;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalid);
+      EXPECT_NE(error.message().find(message), std::string::npos) << error.message();
+    }
+  }
+}
+
+TEST(Probe, TakesWhateverIsAbsentAsAbsent) {
+  // One file or link at a time is taken away; nothing may make the probe fail, nor what is left change its meaning.
+  const MemoryTree whole = load_tree(kFixtures / "spark-pair" / "machine.tree");
+  Sources sources = load_capture(kFixtures / "spark-pair");
+  for (const auto& [path, entry] : whole.entries()) {
+    MemoryTree tree = whole;
+    tree.remove(path);
+    sources.files = std::make_shared<MemoryTree>(std::move(tree));
+    EXPECT_NO_THROW(probe_machine(sources)) << path;
+  }
+  sources = {.files = std::make_shared<MemoryTree>()};
+  const Machine nothing = probe_machine(sources);
+  EXPECT_EQ(nothing.cpu.cores, std::nullopt);
+  EXPECT_EQ(nothing.memory.total, std::nullopt);
+  EXPECT_TRUE(nothing.interfaces.empty());
+}
+
+TEST(Probe, OfThisMachineFindsWhatEveryLinuxHas) {
+  const Machine machine = probe_machine(sources_here());
+  EXPECT_FALSE(machine.hostname.empty());
+  EXPECT_FALSE(machine.kernel.empty());
+  EXPECT_GE(machine.cpu.cores.value_or(0), 1);
+  EXPECT_GT(machine.memory.available.value_or(Bytes{0}), Bytes{0});
+  EXPECT_LE(machine.memory.available, machine.memory.total);
+  const NetworkInterface* const loopback = find_interface(machine, "lo");
+  ASSERT_NE(loopback, nullptr);
+  EXPECT_EQ(loopback->kind, InterfaceKind::kLoopback);
+}
+
+TEST(Capture, OfEveryFixtureProbesTheSame) {
+  for (const std::string& name : fixture_names()) {
+    const ScratchDir scratch("capture");
+    const Sources sources = load_capture(kFixtures / name);
+    write_capture(sources, scratch.path() / "machine");
+    EXPECT_EQ(probe_machine(load_capture(scratch.path() / "machine")), probe_machine(sources)) << name;
+  }
+}
+
+TEST(Capture, OfThisMachineProbesTheSame) {
+  const ScratchDir scratch("capture");
+  const Sources here = sources_here();
+  write_capture(here, scratch.path() / "machine");
+  Machine replayed = probe_machine(load_capture(scratch.path() / "machine"));
+  Machine now = probe_machine(here);
+  for (Machine* machine : {&now, &replayed}) machine->memory = {};  // that changes from moment to moment
+  EXPECT_EQ(print_json(to_json(replayed)), print_json(to_json(now)));
+}
+
+TEST(Capture, HoldsNoSerialNumberAndNoSecret) {
+  const ScratchDir scratch("capture");
+  Sources sources = load_capture(kFixtures / "spark-pair");
+  MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
+  tree.add_file("/etc/environment", "http_proxy=http://me:hunter2@proxy\nNCCL_IB_HCA=rocep1s0f0\n");
+  tree.add_file("/etc/nccl.conf", "# by hand\nNCCL_DEBUG=INFO\nTOKEN=hunter2\n");
+  sources.files = std::make_shared<MemoryTree>(tree);
+  write_capture(sources, scratch.path() / "machine");
+  const std::string text = read_file(scratch.path() / "machine" / "machine.tree");
+  EXPECT_EQ(text.find("NOT-A-SERIAL"), std::string::npos);
+  EXPECT_EQ(text.find("hunter2"), std::string::npos);
+  const Machine machine = probe_machine(load_capture(scratch.path() / "machine"));
+  EXPECT_EQ(machine.settings, (std::vector<NetworkSetting>{{"NCCL_IB_HCA", "rocep1s0f0", "/etc/environment"},
+                                                           {"NCCL_DEBUG", "INFO", "/etc/nccl.conf"}}));
+  EXPECT_EQ(print_json(to_json(machine)).find("NOT-A-SERIAL"), std::string::npos);
+}
+
+TEST(Capture, ThatIsNoneOrBrokenIsToldByItsFile) {
+  const ScratchDir scratch("capture");
+  const auto message = [&](const fs::path& folder) {
+    const auto result = try_to([&] { return load_capture(folder); });
+    return result ? "no error" : result.error().message();
+  };
+  EXPECT_NE(message(scratch.path() / "none").find("there is no folder"), std::string::npos);
+  EXPECT_NE(message(scratch.path()).find("there is no machine.tree in"), std::string::npos);
+  write_capture(load_capture(kFixtures / "laptop"), scratch.path() / "laptop");
+  write_file_atomically(scratch.path() / "laptop" / "links.json", "{\"links\": [{}], \"routes\": []}");
+  EXPECT_NE(message(scratch.path() / "laptop").find("links.json: links[0]: the key 'ifindex' is missing"),
+            std::string::npos)
+      << message(scratch.path() / "laptop");
+  fs::remove(scratch.path() / "laptop" / "links.json");
+  EXPECT_NE(message(scratch.path() / "laptop").find("there is no links.json in"), std::string::npos);
+  const auto again = try_to([&] { write_capture(load_capture(kFixtures / "laptop"), scratch.path() / "laptop"); });
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code(), ErrorCode::kConflict);
+}
+
+}  // namespace
+}  // namespace yoke

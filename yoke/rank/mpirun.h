@@ -1,0 +1,26 @@
+// This program as ranks that mpirun starts, on this machine or on the nodes of a cluster (where it is carried first).
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "yoke/spec/cluster.h"
+
+namespace yoke {
+
+struct MpirunTask {
+  int ranks = 2;
+  std::optional<Cluster> cluster;
+  std::string part;      // of this program that is run: "bench-rank"
+  std::string variable;  // of the ranks' environment
+  std::string task;      // its value
+  bool yields = false;   // ranks that wait give way: for those that compute with several threads besides
+  std::function<void(std::string_view bytes)> on_output;          // what the ranks write to standard output
+  std::function<void(std::string_view line)> on_error_line = {};  // and to standard error, where it else goes as it is
+};
+
+// Returns when all ranks ended well; else throws what mpirun said.
+void run_under_mpirun(const MpirunTask& task);
+
+}  // namespace yoke

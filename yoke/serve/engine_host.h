@@ -1,0 +1,90 @@
+// Starts the ranks of an engine, owns them, and gives the Front to ask them. Ranks are
+//   - threads of this process: a single one, or with Transport::kThreads;
+//   - processes of a job, here or on the nodes of a cluster: a dead one is started again, and answers go on;
+//   - processes that mpirun starts, with Transport::kMpi;
+//   - the processes of which a launcher started this one as rank 0: the others call follow_engine().
+//
+//   EngineHost host({.engine = {.model = folder}, .ranks = 2});
+//   host.front().submit(…);
+//
+// Ctrl-C, SIGTERM and SIGHUP are held back from its making to its end, for the owner to take: what an interrupt means
+// is the owner's to say, and ranks must be ended over channels that an interrupt would break off. One thread owns it.
+#pragma once
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "yoke/base/files.h"
+#include "yoke/engine/front.h"
+#include "yoke/engine/options.h"
+#include "yoke/job/held_interrupts.h"
+#include "yoke/job/job.h"
+#include "yoke/rank/transport.h"
+#include "yoke/spec/cluster.h"
+
+namespace yoke {
+
+struct EngineHostSpec {
+  EngineOptions engine;
+  Transport transport = Transport::kAuto;
+  int ranks = 0;                                           // 0: one for each node, or one on this machine
+  std::optional<Cluster> cluster;                          // whose first node is this machine
+  std::optional<RankPlace> place = {};                     // where a launcher started this process as rank 0
+  std::function<void(const std::string&)> on_notice = {};  // what happens to ranks and links; from another thread
+};
+
+class EngineHost {
+ public:
+  explicit EngineHost(EngineHostSpec spec);
+  EngineHost(const EngineHost&) = delete;
+  EngineHost& operator=(const EngineHost&) = delete;
+  ~EngineHost();  // ends the ranks
+
+  Front& front() { return *front_; }
+
+  std::optional<int> take_interrupt() const { return held_.take(); }
+  // The owner is about to end it because of this signal: without waiting for what ranks are at.
+  void end_for(int signal_number);
+
+ private:
+  void start_threads(int count);
+  void start_launched();
+  void start_job(int count);
+  void start_mpirun(int count);
+  void listen();
+  std::string task_text() const;
+  template <class Work>
+  void in_background(Work work);
+  void report_end(const Error& reason);
+  void keep_line(std::string line);
+  void take_event(const JobEvent& event);
+  Error with_last_lines(const Error& error) const;
+  bool all_over(Deadline deadline);
+
+  const HeldInterrupts held_;  // first: threads inherit it, and it goes last
+  EngineHostSpec spec_;
+  std::optional<ScratchDir> folder_;  // of the socket
+  std::filesystem::path socket_;
+  std::mutex front_mutex_;  // between report_end() and our end
+  std::unique_ptr<Front> front_;
+  std::atomic<bool> ranks_started_{false};
+  std::optional<int> ends_for_;
+  int interrupts_at_end_ = 0;
+  std::deque<std::string> last_lines_;  // that ranks wrote: the words of one that fails
+  std::optional<Job> job_;
+  std::vector<std::future<void>> background_;  // last: they use the above
+};
+
+// How many ranks a spec stands for.
+int rank_count(const EngineHostSpec& spec);
+
+// This process is another rank than the first of a launcher's: its part, until the engine ends.
+void follow_engine(const RankPlace& place, const EngineHostSpec& spec);
+
+}  // namespace yoke

@@ -1,0 +1,91 @@
+// Engines of threads; those of processes are in tests/run_test.cc.
+#include "yoke/serve/engine_host.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "yoke/base/interrupt.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+const std::filesystem::path kNano = std::filesystem::path(YOKE_SOURCE_DIR) / "models/nano";
+
+EngineHostSpec threads(int ranks) {
+  return {.engine = {.model = kNano, .threads = 1}, .transport = Transport::kThreads, .ranks = ranks, .cluster = {}};
+}
+
+TEST(EngineHost, AsksRanksThatAreThreads) {
+  EngineHost host(threads(2));
+  host.front().submit(
+      {.id = 5, .prompt = {2043, 668, 617, 1455, 371, 1000, 30}, .answer_most = 3, .sampling = {.temperature = 0}});
+  std::vector<TokenId> tokens;
+  std::optional<EngineReady> ready;
+  while (const auto event = host.front().next(Deadline::after(30_s))) {
+    if (const auto* one = std::get_if<EngineReady>(&*event)) ready = *one;
+    if (const auto* token = std::get_if<TokenMade>(&*event)) tokens.push_back(token->token.id);
+    if (std::holds_alternative<RequestEnded>(*event)) break;
+  }
+  EXPECT_EQ(tokens.size(), 3U);
+  ASSERT_TRUE(ready);
+  EXPECT_EQ(ready->ranks, 2);
+  EXPECT_EQ(ready->nodes.size(), 2U);
+}
+
+Error failure_of(EngineHostSpec spec) {
+  try {
+    EngineHost host(std::move(spec));
+    while (host.front().next(Deadline::after(30_s))) {
+    }
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorCode::kInternal, "it did not fail");
+}
+
+TEST(EngineHost, TellsWhyAnEngineFails) {
+  EXPECT_NE(failure_of(threads(3)).message().find("3 ranks cannot share"), std::string::npos);
+  EngineHostSpec nowhere = threads(2);
+  nowhere.engine.model = "/no/model";
+  EXPECT_EQ(failure_of(nowhere).code(), ErrorCode::kNotFound);
+}
+
+TEST(EngineHost, RunsOnTheHeadOnly) {
+  EngineHostSpec spec = threads(0);
+  spec.transport = Transport::kAuto;
+  spec.cluster.emplace();
+  spec.cluster->name = "desk";
+  spec.cluster->nodes = {{.name = "spark-1", .address = "203.0.113.8"}, {.name = "spark-2", .address = "203.0.113.9"}};
+  const Error error = failure_of(spec);
+  EXPECT_EQ(error.code(), ErrorCode::kUsage);
+  EXPECT_NE(error.message().find("this machine is not spark-1"), std::string::npos) << error.message();
+}
+
+TEST(EngineHost, HasOneRankForEachNodeUnlessSaidOtherwise) {
+  EngineHostSpec spec = threads(0);
+  EXPECT_EQ(rank_count(spec), 1);
+  spec.transport = Transport::kAuto;
+  spec.cluster.emplace();
+  spec.cluster->nodes = {{.name = "a", .address = "10.0.0.1"}, {.name = "b", .address = "10.0.0.2"}};
+  EXPECT_EQ(rank_count(spec), 2);
+  spec.ranks = 4;
+  EXPECT_EQ(rank_count(spec), 4);
+  spec.place = RankPlace{.rank = 0, .size = 3};
+  EXPECT_EQ(rank_count(spec), 3);
+}
+
+TEST(EngineHost, HoldsInterruptsForItsOwner) {
+  EngineHost host(threads(1));
+  kill(getpid(), SIGINT);
+  std::optional<int> taken;
+  const Deadline deadline = Deadline::after(5_s);
+  while (!taken && !deadline.expired()) taken = host.take_interrupt();
+  EXPECT_EQ(taken, SIGINT);
+  EXPECT_EQ(interrupt_signal(), 0);
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,50 @@
+#include "yoke/serve/engine_task.h"
+
+#include <gtest/gtest.h>
+
+namespace yoke {
+namespace {
+
+TEST(EngineTask, ARankReadsWhatTheAskerWrote) {
+  Cluster cluster;
+  cluster.name = "desk";
+  cluster.nodes = {{.name = "spark-1", .address = "192.168.1.21"}, {.name = "spark-2", .address = "192.168.1.22"}};
+  const EngineTask task{.engine = {.model = "/models/llama with a blank",
+                                   .backend = "ref",
+                                   .threads = 3,
+                                   .context_most = 4096,
+                                   .cache_tokens = 8192,
+                                   .cache_type = DType::kBf16,
+                                   .chunk_tokens = 64,
+                                   .sequences_most = 5},
+                        .transport = Transport::kDirect,
+                        .cluster = cluster,
+                        .front = "/tmp/x/front"};
+  const EngineTask got = read_task(print_task(task));
+  EXPECT_EQ(got.engine.model, task.engine.model);
+  EXPECT_EQ(got.engine.backend, "ref");
+  EXPECT_EQ(got.engine.threads, 3);
+  EXPECT_EQ(got.engine.context_most, 4096);
+  EXPECT_EQ(got.engine.cache_tokens, 8192);
+  EXPECT_EQ(got.engine.cache_type, DType::kBf16);
+  EXPECT_EQ(got.engine.chunk_tokens, 64);
+  EXPECT_EQ(got.engine.sequences_most, 5);
+  EXPECT_EQ(got.transport, Transport::kDirect);
+  EXPECT_EQ(got.front, "/tmp/x/front");
+  ASSERT_TRUE(got.cluster);
+  EXPECT_EQ(got.cluster->nodes.back().name, "spark-2");
+  EXPECT_FALSE(read_task(print_task({.engine = {.model = "m"}, .front = "f"})).cluster);
+}
+
+TEST(EngineTask, WhatIsNoTaskIsRefused) {
+  for (const char* wrong : {"", "[]", "{}", R"({"model": 1})"}) EXPECT_THROW(read_task(wrong), Error) << wrong;
+}
+
+TEST(EngineTask, OnlyItsOwnWordIsTheHiddenPart) {
+  EXPECT_FALSE(run_engine_part({"run"}));
+  EXPECT_FALSE(run_engine_part({}));
+  EXPECT_FALSE(run_engine_part({kEnginePart, "more"}));
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,77 @@
+#include "yoke/serve/model_text.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kNano = fs::path(YOKE_SOURCE_DIR) / "models/nano";
+
+struct ModelTextTest : testing::Test {
+  ScratchDir scratch;
+  const fs::path& folder = scratch.path();
+  void write(const char* name, std::string_view text) { write_file_atomically(folder / name, text); }
+  ModelText load() { return ModelText::load(folder, ModelText::Need::kNothing); }
+};
+
+TEST_F(ModelTextTest, ANumberOrAListOfEndsFromAllFilesIsTaken) {
+  write("config.json", R"({"eos_token_id": 7})");
+  EXPECT_EQ(load().stop_ids, (std::vector<TokenId>{7}));
+  write("generation_config.json", R"({"eos_token_id": [9, 7, 3]})");
+  EXPECT_EQ(load().stop_ids, (std::vector<TokenId>{3, 7, 9}));
+  write("generation_config.json", R"({"eos_token_id": null})");
+  EXPECT_EQ(load().stop_ids, (std::vector<TokenId>{7}));
+  EXPECT_EQ(ModelText::load(kNano).stop_ids, (std::vector<TokenId>{2044}));
+}
+
+TEST_F(ModelTextTest, SamplingIsWhatTheMakersWantAndElseTheBestToken) {
+  write("config.json", "{}");
+  EXPECT_EQ(load().sampling.temperature, 0);
+  write("generation_config.json", R"({"do_sample": true, "temperature": 0.5, "top_p": 0.75, "top_k": 20})");
+  EXPECT_EQ(load().sampling.temperature, 0.5F);
+  EXPECT_EQ(load().sampling.top_p, 0.75F);
+  EXPECT_EQ(load().sampling.top_k, 20);
+  write("generation_config.json", R"({"do_sample": true})");
+  EXPECT_EQ(load().sampling.temperature, 1);
+  write("generation_config.json", R"({"do_sample": false, "temperature": 0.5, "top_k": 20, "max_new_tokens": 5})");
+  EXPECT_EQ(load().sampling.temperature, 0);
+  EXPECT_EQ(load().sampling.top_k, 0);
+  EXPECT_EQ(load().answer_most, 5);
+}
+
+TEST_F(ModelTextTest, WhatIsNoModelFolderIsSaid) {
+  const auto code_of = [&](auto&& act) {
+    try {
+      act();
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string("nothing");
+  };
+  EXPECT_NE(code_of([&] { ModelText::load(folder / "no"); }).find("there is no model folder"), std::string::npos);
+  EXPECT_NE(code_of([&] { ModelText::load(folder); }).find("is no model folder: there is no config.json"),
+            std::string::npos);
+  write("config.json", "{}");
+  EXPECT_NE(code_of([&] { ModelText::load(folder); }).find("there is no tokenizer.json"), std::string::npos);
+  write("generation_config.json", R"({"eos_token_id": "seven"})");
+  EXPECT_NE(code_of([&] { load(); }).find("generation_config.json"), std::string::npos);
+}
+
+TEST(ModelTextPrompt, ChatsAreFramedByTheTemplateAndPlainTextsByTheTokenizer) {
+  const ModelText text = ModelText::load(kNano);
+  const auto chat = text.encode_chat(Document::list({chat_message("user", "What command launches existing engines?")}));
+  EXPECT_EQ(chat, (std::vector<TokenId>{2043, 2045, 346, 721, 1192, 1272, 510, 1257, 314, 2019, 30, 2044, 2046}));
+  const auto raw = text.encode_raw("MTU 9000");
+  ASSERT_GE(raw.size(), 3U);
+  EXPECT_EQ(raw[0], 2043);
+  EXPECT_EQ(raw[1], 44);
+  EXPECT_THROW(text.encode_raw("\xff"), Error);
+}
+
+}  // namespace
+}  // namespace yoke
