@@ -96,13 +96,14 @@ std::vector<float> adjusted(std::span<const float> logits, TokenId first, const 
   return changed;
 }
 
-// How many of the best the options leave to choose from; `weights` are relative to the best's.
+// How many of the best the options leave to choose from; `weights` are relative to the best's. The best is always
+// kept, whatever its weight was rounded to.
 std::size_t count_kept(const std::vector<double>& weights, double total, const SamplingOptions& options) {
-  std::size_t kept = 0;
-  double reached = 0;
+  std::size_t kept = 1;
+  double reached = weights.front();
   while (kept < weights.size() && weights[kept] > 0) {
     const bool enough = reached >= static_cast<double>(options.top_p) * total;
-    if (kept > 0 && (enough || weights[kept] < static_cast<double>(options.min_p))) break;
+    if (enough || weights[kept] < static_cast<double>(options.min_p)) break;
     reached += weights[kept++];
   }
   return kept;

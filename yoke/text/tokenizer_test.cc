@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "tests/emulation.h"
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
@@ -103,7 +104,7 @@ TEST(Tokenizer, LongTextTakesLittleTime) {
   const double seconds = to_seconds(real_clock().now() - start).value;
   RecordProperty("seconds", std::to_string(seconds));
 #ifdef NDEBUG
-  EXPECT_LT(seconds, 2.0);
+  EXPECT_TRUE(kEmulated || seconds < 2.0) << seconds;
 #endif
   EXPECT_FALSE(deadline.expired());
   EXPECT_EQ(golden_tokenizer().decode(ids), text);

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "tests/emulation.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
 #include "yoke/base/process.h"
@@ -58,7 +59,7 @@ TEST(DirectRank, DISABLED_Runs) {
 class RankProcess {
  public:
   RankProcess(int rank, const std::string& node)
-      : process_({.argv = {"/proc/self/exe", "--gtest_filter=DirectRank.*", "--gtest_also_run_disabled_tests"},
+      : process_({.argv = command(),
                   .environment = {{"YOKE_TEST_RANK", std::to_string(rank)}, {"YOKE_TEST_NODE", node}},
                   .input_mode = InputMode::kPipe}) {
     const Membership self = membership_from_json(parse_json(answer(), "a rank"));
@@ -78,6 +79,12 @@ class RankProcess {
   }
 
  private:
+  static std::vector<std::string> command() {
+    std::vector<std::string> argv = this_test_program();
+    argv.insert(argv.end(), {"--gtest_filter=DirectRank.*", "--gtest_also_run_disabled_tests"});
+    return argv;
+  }
+
   Process process_;
   Member member_;
 };

@@ -9,6 +9,7 @@
 #include <functional>
 #include <future>
 
+#include "tests/emulation.h"
 #include "yoke/base/process.h"
 #include "yoke/comm/communicator_cases.h"
 
@@ -35,6 +36,7 @@ const Launcher kMpich{"mpirun.mpich", {}, "MPICH", {1, 2, 3}};
 
 std::string why_not(const Launcher& launcher) {
   if (kCasesSanitized) return "MPI libraries are not built for sanitizers, which report errors inside them";
+  if (kEmulated) return "this machine's MPI is of another processor than the emulated one";
   if (!is_installed(launcher.program)) return launcher.program + " is not installed";
   return {};
 }
