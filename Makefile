@@ -3,6 +3,7 @@ PRESET ?= release
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 SOAK_MINUTES ?= 10
+GAMEDAY ?=
 
 .PHONY: build test gameday soak bench install test-aarch64 format tidy clean deps test-deps
 
@@ -13,8 +14,10 @@ test: deps test-deps
 	@scripts/build $(PRESET) -j $(JOBS)
 	@scripts/run-tests build/$(PRESET) -j $(JOBS)
 
+# The whole story in a lab, or on the cluster of cluster.yaml; further options go into GAMEDAY.
 gameday: build
-	@scripts/gameday
+	@scripts/install-deps lab
+	@build/yoke gameday --report build/gameday-report.html $(GAMEDAY)
 
 # Long rounds: the fuzzers on libFuzzer, the sanitizer builds, and the program in a bare Debian root.
 soak: deps test-deps

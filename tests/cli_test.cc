@@ -131,6 +131,7 @@ TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
                                                                                     {"cluster", "show"},
                                                                                     {"cluster", "reach"},
                                                                                     {"completion"},
+                                                                                    {"gameday"},
                                                                                     {"help"},
                                                                                     {"job"},
                                                                                     {"job", "run"},

@@ -85,9 +85,10 @@ void write_file_atomically(const fs::path& file, std::string_view content, Write
   }
 }
 
-ScratchDir::ScratchDir(std::string_view prefix) {
+ScratchDir::ScratchDir(std::string_view prefix, const std::optional<fs::path>& parent) {
   const char* base = std::getenv("TMPDIR");
-  std::string name = fmt::format("{}/{}-XXXXXX", base && *base ? base : "/tmp", prefix);
+  const fs::path folder = parent.value_or(base && *base ? base : "/tmp");
+  std::string name = fmt::format("{}/{}-XXXXXX", folder.native(), prefix);
   if (!mkdtemp(name.data())) throw system_error(errno, fmt::format("cannot make the scratch folder {}", name));
   path_ = name;
 }

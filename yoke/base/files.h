@@ -45,14 +45,15 @@ struct WriteOptions {
 // Written beside, synced, then renamed over: readers see the old or the new content, also after a crash.
 void write_file_atomically(const std::filesystem::path& file, std::string_view content, WriteOptions options = {});
 
-// A folder of its own under $TMPDIR (else /tmp), removed with all it holds when this goes.
+// A folder of its own under $TMPDIR (else /tmp), or a given parent; removed with all it holds when this goes.
 class ScratchDir {
  public:
-  explicit ScratchDir(std::string_view prefix = "yoke");
+  explicit ScratchDir(std::string_view prefix = "yoke", const std::optional<std::filesystem::path>& parent = {});
   ScratchDir(ScratchDir&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ScratchDir& operator=(ScratchDir&&) = delete;
   ~ScratchDir();
   const std::filesystem::path& path() const { return path_; }
+  void release() { path_.clear(); }  // it stays
 
  private:
   std::filesystem::path path_;

@@ -56,6 +56,19 @@ TEST(AtomicWrite, ThatFailsLeavesTheOldContentAndNothingBeside) {
   EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator()), 1);
 }
 
+TEST(ScratchDir, LiesInTheGivenFolderAndStaysWhereItIsReleased) {
+  const ScratchDir parent;
+  fs::path kept;
+  {
+    ScratchDir scratch("inner", parent.path());
+    kept = scratch.path();
+    EXPECT_EQ(kept.parent_path(), parent.path());
+    scratch.release();
+  }
+  EXPECT_TRUE(fs::exists(kept));
+  EXPECT_THROW(ScratchDir("inner", parent.path() / "missing"), Error);
+}
+
 TEST(ScratchDir, IsGoneWithAllItHoldsAtTheEnd) {
   fs::path path;
   {

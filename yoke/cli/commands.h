@@ -17,6 +17,7 @@ CommandRow chat_command();
 CommandRow cluster_command();
 CommandRow cluster_reach_command();  // of cluster_command
 CommandRow completion_command();
+CommandRow gameday_command();
 CommandRow help_command();
 CommandRow job_command();
 CommandRow job_list_command();  // of job_command

@@ -1,0 +1,34 @@
+#include "yoke/gameday/answers.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/json.h"
+
+namespace yoke {
+namespace {
+
+const Document kAnswer = parse_json(R"({"rows": [{"size": 8, "name": "a"}, {"size": 64.5}], "none": null})", "test");
+
+TEST(Answers, AreFoundByAPathOfKeysAndPlaces) {
+  EXPECT_EQ(number_at(kAnswer, "rows.1.size"), 64.5);
+  EXPECT_EQ(text_at(kAnswer, "rows.0.name"), "a");
+  EXPECT_EQ(list_at(kAnswer, "rows").items.size(), 2U);
+}
+
+TEST(Answers, ThatAreNotThereAreNothingOrAnErrorThatNamesThePath) {
+  for (const char* path : {"rows.2", "rows.-1", "rows.x", "rows.0x", "rows.0.size.more", "", "rows."})
+    EXPECT_EQ(find_at(kAnswer, path), nullptr) << path;
+  try {
+    number_at(kAnswer, "rows.0.time");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("'rows.0.time'"), std::string::npos);
+  }
+  EXPECT_THROW(number_at(kAnswer, "rows.0.name"), Error) << "a text is no number";
+  EXPECT_THROW(text_at(kAnswer, "none"), Error);
+  EXPECT_THROW(list_at(kAnswer, "rows.0"), Error);
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,48 @@
+#include "yoke/gameday/phases.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/result.h"
+
+namespace yoke {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> names_of(const std::vector<const Phase*>& phases) {
+  std::vector<std::string> names;
+  for (const Phase* phase : phases) names.emplace_back(phase->name);
+  return names;
+}
+
+TEST(Phases, NeedOnlyWhatIsPlayedBeforeThem) {
+  std::vector<std::string_view> before;
+  for (const Phase& phase : all_phases()) {
+    for (const std::string_view need : phase.needs)
+      EXPECT_NE(std::find(before.begin(), before.end(), need), before.end()) << phase.name << " needs " << need;
+    before.push_back(phase.name);
+  }
+  EXPECT_EQ(before.back(), "clean-up");
+}
+
+TEST(Phases, AreAllPlayedWhereNoneIsNamed) { EXPECT_EQ(choose_phases({}).size(), all_phases().size()); }
+
+TEST(Phases, ComeWithWhatTheyNeedInTheStorysOrderAndTheCleanUp) {
+  EXPECT_THAT(names_of(choose_phases({"kill"})), ElementsAre("lab", "reach", "model", "kill", "clean-up"));
+  EXPECT_THAT(names_of(choose_phases({"all-reduce", "lab", "all-reduce"})),
+              ElementsAre("lab", "reach", "all-reduce", "clean-up"));
+}
+
+TEST(Phases, ThatDoNotExistAreRefusedWithTheNearest) {
+  const auto chosen = try_to([] { return choose_phases({"lab", "all-reduc"}); });
+  ASSERT_FALSE(chosen);
+  EXPECT_EQ(chosen.error().code(), ErrorCode::kUsage);
+  EXPECT_THAT(chosen.error().message(), HasSubstr("'all-reduc'"));
+  EXPECT_THAT(chosen.error().hint(), HasSubstr("'all-reduce'"));
+}
+
+}  // namespace
+}  // namespace yoke

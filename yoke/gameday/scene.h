@@ -1,0 +1,58 @@
+// What a phase plays on: it runs the program's own commands, as a user would type them, shows and keeps what came out,
+// and decides the verdict by expectations. The first that does not hold is the reason of a failure; the phase goes on,
+// so that its figures are told too.
+//
+//   const Document reached = scene.run_json({"cluster", "reach", "--cluster", file});
+//   scene.expect(all, "every node is reached");
+//   scene.figure({.name = "login", .value = 0.3, .unit = "s"});
+#pragma once
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "yoke/base/clock.h"
+#include "yoke/base/process.h"
+#include "yoke/gameday/result.h"
+#include "yoke/gameday/venue.h"
+
+namespace yoke {
+
+struct PlayOptions {
+  Seconds limit{300};  // an answer on a machine that does much else takes minutes
+  // Called with the process and all of its standard output so far, whenever there is more.
+  std::function<void(pid_t process, std::string_view out)> on_output = {};
+};
+
+class Scene {
+ public:
+  using Write = std::function<void(std::string_view)>;  // empty: nothing is told while it plays
+
+  Scene(const Venue& venue, PhaseResult result, Write write);
+
+  // Runs `yoke ARGUMENTS`. Its exit status is an answer; Error(kTimeout) where it takes longer than the limit.
+  Outcome run(const std::vector<std::string>& arguments, const PlayOptions& options = {});
+  // The same with --json: what it printed, an Error with the command's own message where it failed.
+  Document run_json(std::vector<std::string> arguments, const PlayOptions& options = {});
+
+  void expect(bool holds, std::string what);
+  void figure(Figure figure);
+  void say(std::string_view text);                                             // indented below the phase's heading
+  void show(const Table& table);                                               // on the terminal and on the page
+  void block(HtmlBlock block) { result_.blocks.push_back(std::move(block)); }  // on the page only
+
+  PhaseResult end();           // with the time that it took
+  void fail(std::string why);  // by an Error
+
+ private:
+  Outcome wait_for(Process& process, const std::string& line, const PlayOptions& options);
+
+  const Venue& venue_;
+  PhaseResult result_;
+  Write write_;
+  Instant start_;
+};
+
+}  // namespace yoke

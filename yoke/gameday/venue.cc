@@ -1,0 +1,80 @@
+#include "yoke/gameday/venue.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/hash.h"
+#include "yoke/base/process.h"
+#include "yoke/base/result.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr Seconds kDownLimit{60};
+constexpr const char* kLabFile = "lab.yaml";
+
+// Not /tmp: a lab's node has one of its own, and must see the model and the cluster file. The folder exists before the
+// lab does, since a node's view of this machine's files is made when it starts.
+const fs::path kScratchParent = "/var/tmp";
+
+// Ctrl-C during the clean-up would end the clean-up: it is begun again, until the third signal ends the program.
+void take_down(const fs::path& program, const std::string& lab) noexcept {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Command down{.argv = {program, "lab", "down", "--name", lab}, .timeout = kDownLimit};
+    try {
+      run(down);  // a lab that never came up is no lab: its error is the wanted state
+      return;
+    } catch (const std::exception&) { /* interrupted once more */
+    }
+  }
+}
+
+std::optional<std::string> own_lab_name(const VenueOptions& options) {
+  return options.cluster_file ? options.lab : "gameday-" + random_token_hex(2);
+}
+
+}  // namespace
+
+Venue::Venue(VenueOptions options)
+    : options_(std::move(options)), scratch_("yoke-gameday", kScratchParent), lab_(own_lab_name(options_)) {}
+
+Venue::~Venue() {
+  if (options_.after == AfterPlay::kKeep) {
+    scratch_.release();
+  } else if (has_own_lab() && lab_may_be_up_) {
+    take_down(options_.program, *lab_);
+  }
+}
+
+fs::path Venue::cluster_file() const { return options_.cluster_file.value_or(folder() / kLabFile); }
+
+std::string Venue::cluster_word() const { return has_own_lab() ? kLabFile : cluster_file().native(); }
+
+Cluster Venue::cluster() const { return load_cluster(cluster_file()); }
+
+std::string Venue::describe() const {
+  if (has_own_lab()) return fmt::format("lab '{}', two virtual Sparks on this machine", *lab_);
+  const Cluster cluster = load_cluster(*options_.cluster_file);
+  return fmt::format("{} '{}', {} node{}", lab_ ? "lab" : "cluster", cluster.name, cluster.nodes.size(),
+                     cluster.nodes.size() == 1 ? "" : "s");
+}
+
+std::optional<std::string> Venue::why_no_faults() const {
+  if (!lab_) return "only the cables of a lab are cut by a command; on a cluster, pull one";
+  for (const std::string& what : missing_) {
+    if (what.starts_with("faults")) return fmt::format("this lab has no faults ({})", what);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Venue::why_no_memory_limit() const {
+  if (!has_own_lab()) return "the nodes were given, and may well hold this model";
+  for (const std::string& what : missing_) {
+    if (what.starts_with("memory limit")) return fmt::format("this lab's nodes have no {}", what);
+  }
+  return std::nullopt;
+}
+
+}  // namespace yoke

@@ -1,0 +1,75 @@
+// Where a game day takes place, and what its phases leave for each other: a lab of its own, a lab or a cluster that was
+// given. A lab of its own goes with this, whatever happens, and so does the scratch folder; unless they are to be kept.
+//
+//   Venue venue({.program = "/usr/bin/yoke"});    // nothing is started yet
+//   venue.start_lab(scene);                       // the phase `lab` does
+//
+// One thread owns it.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "yoke/base/files.h"
+#include "yoke/spec/cluster.h"
+
+namespace yoke {
+
+enum class AfterPlay { kCleanUp, kKeep };
+enum class LabKind { kFull, kPlain };
+
+struct VenueOptions {
+  std::filesystem::path program;                           // what "yoke" in a shown line stands for
+  std::optional<std::filesystem::path> cluster_file = {};  // absent: a lab of its own
+  std::optional<std::string> lab = {};                     // that the cluster file describes
+  LabKind lab_kind = LabKind::kFull;                       // of a lab of its own
+  std::optional<std::filesystem::path> model = {};         // a folder; on a cluster every node must have it
+  AfterPlay after = AfterPlay::kCleanUp;
+};
+
+// An answer of the model, to compare others with.
+struct Answer {
+  std::string text;
+  std::vector<std::string> tokens;  // ids
+};
+
+class Venue {
+ public:
+  explicit Venue(VenueOptions options);
+  Venue(const Venue&) = delete;
+  Venue& operator=(const Venue&) = delete;
+  ~Venue();
+
+  const VenueOptions& options() const { return options_; }
+  const std::filesystem::path& folder() const { return scratch_.path(); }  // commands run here
+  bool has_own_lab() const { return !options_.cluster_file; }
+  std::optional<std::string> lab() const { return lab_; }  // its own or the given one
+  std::filesystem::path cluster_file() const;              // of its own lab: once that is up
+  // The same for a command line: commands run in folder(), where a short name will do.
+  std::string cluster_word() const;
+  Cluster cluster() const;
+  std::string describe() const;
+
+  // Told by the phase that starts the lab: before it does, so that whatever it has begun is ended too; then what the
+  // lab turned out to lack.
+  void lab_begins() { lab_may_be_up_ = true; }
+  void lab_lacks(std::vector<std::string> what) { missing_ = std::move(what); }
+  void lab_ended() { lab_may_be_up_ = false; }
+
+  // Why a fault, or a memory limit, cannot be had here; nothing where it can.
+  std::optional<std::string> why_no_faults() const;
+  std::optional<std::string> why_no_memory_limit() const;
+
+  std::filesystem::path model_played;  // by phase `model`: deepened in a lab, the given one on a cluster
+  std::optional<Answer> answer;        // of that, over all nodes
+
+ private:
+  VenueOptions options_;
+  ScratchDir scratch_;
+  std::optional<std::string> lab_;
+  std::vector<std::string> missing_;
+  bool lab_may_be_up_ = false;
+};
+
+}  // namespace yoke
