@@ -53,6 +53,14 @@ TEST_F(Cli, VersionTellsCommitCompilerAndContents) {
   EXPECT_EQ(yoke({"--version"}).out, outcome.out);
 }
 
+TEST_F(Cli, AnArgumentMayHaveTheNameOfACommand) {
+  for (const std::string name : {"model", "lab", "show", "version"}) {
+    const Outcome outcome = yoke({"model", "show", name});
+    EXPECT_EQ(outcome.exit_status, info(ErrorCode::kNotFound).exit_status) << outcome.err;
+    EXPECT_NE(outcome.err.find(name), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(Cli, ClusterShowPrintsTheCanonicalFormWhichIsItsOwn) {
   write_cluster(kDesk);
   const Outcome first = yoke({"cluster", "show"});

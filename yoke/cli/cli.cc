@@ -132,6 +132,8 @@ class Parser {
     bound->app->set_help_flag();
     bound->app->allow_extras();
     bound->app->fallthrough();
+    // One command in a line: else CLI11 takes an argument that has a command's name (a folder called "model") for it.
+    parent.require_subcommand(0, 1);
     bound->app->add_flag("-h,--help", bound->help);
     if (command.prepare) bound->action = command.prepare(bound->options);
     declare(*bound->app, bound->options);
