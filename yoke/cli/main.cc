@@ -8,6 +8,7 @@
 #include "yoke/cli/cli.h"
 #include "yoke/job/supervisor.h"
 #include "yoke/lab/lab.h"
+#include "yoke/link/agent.h"
 #include "yoke/serve/engine_task.h"
 
 int main(int argc, char** argv) {
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
   yoke::install_interrupt_handlers();
   if (const auto status = yoke::run_lab_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_job_part({argv + 1, argv + argc})) return *status;
+  if (const auto status = yoke::run_link_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_bench_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_engine_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_recovery_part({argv + 1, argv + argc})) return *status;

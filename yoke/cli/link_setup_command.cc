@@ -1,0 +1,234 @@
+// yoke link setup and yoke link undo: what will be done is shown, asked, done, and can be taken back.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "yoke/base/error.h"
+#include "yoke/base/fields.h"
+#include "yoke/base/progress.h"
+#include "yoke/base/text.h"
+#include "yoke/cli/cluster_file.h"
+#include "yoke/cli/commands.h"
+#include "yoke/link/setup.h"
+
+namespace yoke {
+namespace {
+
+struct ChangeArguments {
+  bool dry_run = false;
+  bool yes = false;
+  bool force = false;
+};
+
+// On a terminal a person is asked; anywhere else only --yes is a yes.
+bool agreed(const Session& session, const ChangeArguments& arguments, const std::string& question) {
+  if (arguments.yes) return true;
+  if (session.json || !isatty(STDIN_FILENO)) {
+    throw Error(ErrorCode::kUsage, "this changes the nodes, and nobody can be asked here",
+                "--yes to do it, --dry-run to see what it would be");
+  }
+  session.print(question + " [y/N] ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  return trim(answer) == "y" || trim(answer) == "yes";
+}
+
+void check(const ChangeArguments& arguments) {
+  if (arguments.dry_run && arguments.yes) {
+    throw Error(ErrorCode::kUsage, "--dry-run and --yes cannot both be given", "--dry-run changes nothing");
+  }
+}
+
+std::string plan_text(const LinkSetup& setup) {
+  std::string text;
+  std::size_t number = 0;
+  for (const PlannedStep& step : setup.steps()) {
+    text += fmt::format("{}/{} {}: {}{}\n", ++number, setup.steps().size(), step.node_name, step.step.says,
+                        step.satisfied ? " (is so already)" : "");
+    for (const std::string& command : step.commands) text += "      " + command + "\n";
+  }
+  for (const std::string& notice : setup.notices()) text += "Note: " + notice + "\n";
+  return text;
+}
+
+Document plan_json(const LinkSetup& setup, std::string_view when_to_do) {
+  Document steps = Document::list();
+  for (const PlannedStep& step : setup.steps()) {
+    steps.items.push_back(
+        Document::map({{"node", Document::string(step.node_name)},
+                       {"kind", to_document(step.step.kind)},
+                       {"says", Document::string(step.step.says)},
+                       {"state", Document::string(step.satisfied ? "already" : std::string(when_to_do))},
+                       {"commands", to_document(step.commands)}}));
+  }
+  return Document::map({{"steps", std::move(steps)}, {"notices", to_document(setup.notices())}});
+}
+
+int run_setup(Session& session, const ChangeArguments& arguments) {
+  check(arguments);
+  const Cluster cluster = load_session_cluster(session);
+  LinkSetup setup(cluster);
+  if (!session.json) session.print(plan_text(setup));
+  const bool nothing = setup.to_do() == 0;
+  if (!nothing && !arguments.dry_run) {
+    if (!agreed(session, arguments, fmt::format("Do these {} steps?", setup.to_do()))) {
+      session.print("Nothing was changed.\n");
+      return kExitOk;
+    }
+    Progress progress("setting up", static_cast<std::int64_t>(setup.steps().size()));
+    setup.perform([&](const PlannedStep& step, std::size_t number) {
+      progress.update(static_cast<std::int64_t>(number), step.node_name);
+      if (!session.json && !step.satisfied) {
+        session.print(fmt::format("done {}/{} {}: {}\n", number, setup.steps().size(), step.node_name, step.step.says));
+      }
+    });
+  }
+  if (session.json) {
+    session.print_json(plan_json(setup, arguments.dry_run ? "to-do" : "done"));
+  } else if (nothing) {
+    session.print("All is so already: nothing was changed.\n");
+  } else if (arguments.dry_run) {
+    session.print("Nothing was changed: this was a dry run.\n");
+  } else {
+    session.print("The network is set up. Next: yoke link test. To take it back: yoke link undo\n");
+  }
+  return kExitOk;
+}
+
+// One node of undo; a node that cannot be reached does not keep the others from being undone.
+struct NodeUndo {
+  std::string name;
+  std::unique_ptr<NodeAgent> agent;
+  std::vector<UndoRecord> records;
+  std::optional<Error> failure;
+};
+
+std::vector<NodeUndo> find_records(const Cluster& cluster) {
+  std::vector<NodeUndo> nodes;
+  Progress progress("reading the journals", static_cast<std::int64_t>(cluster.nodes.size()));
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    progress.update(static_cast<std::int64_t>(i), cluster.nodes[i].name);
+    NodeUndo node{.name = cluster.nodes[i].name, .agent = {}, .records = {}, .failure = {}};
+    const auto found = try_to([&] {
+      node.agent = std::make_unique<NodeAgent>(cluster.nodes[i], static_cast<int>(i), AgentRights::kRoot);
+      node.records = undo_records(*node.agent);
+    });
+    if (!found) node.failure = found.error();
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+std::string undo_text(const std::vector<NodeUndo>& nodes) {
+  std::string text;
+  for (const NodeUndo& node : nodes) {
+    for (const UndoRecord& record : node.records) {
+      text += fmt::format("{}: take back {} ({}{})\n", node.name, record.says, record.time,
+                          record.done ? "" : ", cut short");
+    }
+    if (node.failure) text += fmt::format("{}: {}\n", node.name, node.failure->message());
+  }
+  return text;
+}
+
+Document undo_json(const std::vector<NodeUndo>& nodes, std::string_view state) {
+  Document list = Document::list();
+  for (const NodeUndo& node : nodes) {
+    Document records = Document::list();
+    for (const UndoRecord& record : node.records) {
+      records.items.push_back(Document::map({{"says", Document::string(record.says)},
+                                             {"time", Document::string(record.time)},
+                                             {"cut_short", Document::boolean(!record.done)}}));
+    }
+    list.items.push_back(Document::map({{"node", Document::string(node.name)},
+                                        {"state", Document::string(node.failure ? "failed" : std::string(state))},
+                                        {"message", Document::string(node.failure ? node.failure->message() : "")},
+                                        {"records", std::move(records)}}));
+  }
+  return Document::map({{"nodes", std::move(list)}});
+}
+
+int run_undo(Session& session, const ChangeArguments& arguments) {
+  check(arguments);
+  std::vector<NodeUndo> nodes = find_records(load_session_cluster(session));
+  std::size_t count = 0;
+  for (const NodeUndo& node : nodes) count += node.records.size();
+  if (!session.json) session.print(undo_text(nodes));
+  if (count > 0 && !arguments.dry_run) {
+    if (!agreed(session, arguments, fmt::format("Take back these {} steps?", count))) {
+      session.print("Nothing was changed.\n");
+      return kExitOk;
+    }
+    const UndoConflicts conflicts = arguments.force ? UndoConflicts::kTakeBack : UndoConflicts::kRefuse;
+    for (NodeUndo& node : nodes) {
+      if (node.failure || node.records.empty()) continue;
+      const auto undone = try_to([&] { undo_all(*node.agent, conflicts); });
+      if (!undone) node.failure = undone.error();
+      if (!session.json && undone) session.print(fmt::format("undone {}: {} steps\n", node.name, node.records.size()));
+    }
+  }
+  if (session.json) session.print_json(undo_json(nodes, arguments.dry_run ? "to-do" : "undone"));
+  for (const NodeUndo& node : nodes) {
+    if (!node.failure) continue;
+    throw Error(node.failure->code(), fmt::format("{}: {}", node.name, node.failure->message()), node.failure->hint());
+  }
+  if (!session.json) {
+    session.print(count == 0          ? "There is nothing to undo.\n"
+                  : arguments.dry_run ? "Nothing was changed: this was a dry run.\n"
+                                      : "All is as it was.\n");
+  }
+  return kExitOk;
+}
+
+void declare(OptionTable& table, ChangeArguments& arguments) {
+  table.flag("--dry-run", "show what would be done, and change nothing", arguments.dry_run);
+  table.flag("--yes", "do not ask", arguments.yes);
+}
+
+}  // namespace
+
+CommandRow link_setup_command() {
+  return {
+      .name = "setup",
+      .summary = "write addresses, MTU, keys and pins on every node, step by step",
+      .description =
+          "Makes the network of the cluster file's halves: addresses with one subnet for each half, MTU, IPv6 off on "
+          "the fast interfaces, a netplan file that keeps it so, routes for a ring; ssh between all nodes (a key "
+          "pair for each, only public keys travel, host keys are pinned); locked memory for RDMA; and "
+          "/etc/yoke/fabric.env with the pins that engines need. Every step is shown before anything is changed, "
+          "verified after it is done, and kept in a journal for 'yoke link undo'. What is so already is left alone: "
+          "a second time changes nothing. A step that fails takes back all of this run. Needs root on the nodes, or "
+          "sudo that does not ask.",
+      .examples = {{"yoke link setup --dry-run", "what would be done, to the letter"},
+                   {"yoke link setup", "show, ask, do"},
+                   {"yoke link setup --yes --json", "for a script"}},
+      .prepare = [](OptionTable& table) -> Action {
+        auto arguments = std::make_shared<ChangeArguments>();
+        declare(table, *arguments);
+        return [arguments](Session& session) { return run_setup(session, *arguments); };
+      },
+      .place = CommandPlace::kHead};
+}
+
+CommandRow link_undo_command() {
+  return {
+      .name = "undo",
+      .summary = "take back what setup did, exactly",
+      .description =
+          "Takes back, the newest first, every step that the nodes' journals hold: files become what they were, byte "
+          "for byte, interfaces get back their addresses and MTU. It works after a setup that was killed in the "
+          "middle, and after a reboot. A file that somebody else changed since is left alone and named; --force "
+          "takes it back too. Nodes that cannot be reached are named, the others are undone.",
+      .examples = {{"yoke link undo --dry-run", "what would be taken back"},
+                   {"yoke link undo --yes", "do it, without asking"}},
+      .prepare = [](OptionTable& table) -> Action {
+        auto arguments = std::make_shared<ChangeArguments>();
+        declare(table, *arguments);
+        table.flag("--force", "also files that somebody else changed since", arguments->force);
+        return [arguments](Session& session) { return run_undo(session, *arguments); };
+      },
+      .place = CommandPlace::kHead};
+}
+
+}  // namespace yoke

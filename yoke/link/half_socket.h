@@ -1,0 +1,21 @@
+// Sockets that stay on one half: bound to its address and to its interface, so that what is measured is this half,
+// whatever the routes say. Each begins with the measurement's token, so that a stranger is not measured.
+#pragma once
+#include <string>
+
+#include "yoke/base/socket.h"
+
+namespace yoke {
+
+struct HalfPlace {
+  std::string address;    // this node's on the half
+  std::string interface;  // empty: the routes decide
+  friend bool operator==(const HalfPlace&, const HalfPlace&) = default;
+};
+
+Socket listen_on_half(const HalfPlace& place);
+Socket connect_on_half(const HalfPlace& place, const Endpoint& peer, const std::string& token, Deadline deadline);
+// The next connection that shows the token; others are closed.
+Socket accept_on_half(Socket& listener, const std::string& token, Deadline deadline);
+
+}  // namespace yoke

@@ -1,0 +1,154 @@
+#include "yoke/link/journal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "yoke/base/clock.h"
+#include "yoke/base/error.h"
+#include "yoke/base/fields.h"
+#include "yoke/base/json.h"
+#include "yoke/base/process.h"
+#include "yoke/link/netplan.h"
+#include "yoke/link/step_actions.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+
+inline void read_field(const Document& document, Step& step) { step = step_from_json(document); }
+inline void write_field(Document& document, const Step& step) { document = to_json(step); }
+inline void read_field(const Document& document, Document& value) { value = document; }
+inline void write_field(Document& document, const Document& value) { document = value; }
+
+struct JournalFile {
+  int version = 1;
+  std::vector<std::string> made_folders;
+  std::vector<JournalRecord> records;
+};
+
+template <class Visitor>
+void visit_fields(Visitor& visit, JournalRecord& record) {
+  visit.required("step", record.step);
+  visit.required("time", record.time);
+  visit.required("before", record.before);
+  visit.required("after", record.after);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, JournalFile& file) {
+  visit.required("version", file.version);
+  visit.optional("made_folders", file.made_folders);
+  visit.optional("records", file.records);
+}
+
+namespace {
+
+using namespace literals;
+
+constexpr int kVersion = 1;
+constexpr Seconds kLockLimit{15};
+
+// A step under way when its head was killed comes to its end first.
+UniqueFd lock_folder(const fs::path& folder) {
+  UniqueFd fd = open_file(folder, O_RDONLY | O_DIRECTORY);
+  for (const Deadline limit = Deadline::after(kLockLimit); flock(fd.get(), LOCK_EX | LOCK_NB) != 0;) {
+    if (errno != EWOULDBLOCK && errno != EINTR) throw system_error(errno, "cannot lock " + folder.native());
+    if (limit.expired()) {
+      throw Error(ErrorCode::kConflict, "another 'yoke link' is changing this node", "wait for it, or end it");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return fd;
+}
+
+// Whoever held it may have removed the folder with its last record, while we waited for the lock.
+bool is_removed(const UniqueFd& folder) {
+  struct stat found {};
+  return fstat(folder.get(), &found) != 0 || found.st_nlink == 0;
+}
+
+}  // namespace
+
+Journal::Journal(fs::path folder) : folder_(std::move(folder)), saved_(folder_ / "saved") {
+  while (!lock_ || is_removed(lock_)) {
+    made_folders_ = look_at_file(folder_ / "journal.json").missing_folders;
+    fs::create_directories(folder_);
+    fs::permissions(folder_, fs::perms::owner_all);
+    lock_ = lock_folder(folder_);
+  }
+  const fs::path file = folder_ / "journal.json";
+  if (!fs::exists(file)) return;
+  const auto read = from_document<JournalFile>(parse_json(read_file(file), file.native()));
+  if (read.version != kVersion) {
+    throw Error(ErrorCode::kUnsupported, fmt::format("{} was written by another version of yoke", file.native()),
+                "undo with the version that did the setup");
+  }
+  made_folders_ = read.made_folders;
+  records_ = read.records;
+}
+
+Journal::~Journal() { remove_if_empty(); }
+
+void Journal::save() const {
+  const JournalFile file{.version = kVersion, .made_folders = made_folders_, .records = records_};
+  write_file_atomically(folder_ / "journal.json", print_json(to_document(file)), {.mode = 0600});
+}
+
+bool Journal::perform(const Step& step) {
+  const auto action = make_step_action(step);
+  if (action->satisfied()) return false;
+  records_.push_back({step, utc_now(), action->capture(saved_), Document::null()});
+  save();
+  action->apply();
+  if (!action->satisfied()) {
+    throw Error(ErrorCode::kUnavailable, fmt::format("it was done, but does not hold: {}", step.says),
+                "something else on the node changes it back: look at NetworkManager and at other netplan files");
+  }
+  records_.back().after = action->capture(saved_);
+  save();
+  return true;
+}
+
+void Journal::undo(std::size_t mark, UndoForce force) {
+  std::vector<JournalRecord> undone;
+  while (records_.size() > mark) {
+    const JournalRecord& record = records_.back();
+    const auto action = make_step_action(record.step);
+    const Document after = force == UndoForce::kTakeBack ? action->capture(saved_) : record.after;
+    action->restore(record.before, after, saved_);
+    undone.push_back(record);
+    records_.pop_back();
+    save();
+  }
+  settle_network(undone);
+  remove_if_empty();
+}
+
+// netplan is told that its file is gone; what it then does to the interfaces is put right.
+void Journal::settle_network(const std::vector<JournalRecord>& undone) const {
+  const bool was_netplan = std::any_of(
+      undone.begin(), undone.end(), [](const JournalRecord& record) { return record.step.kind == StepKind::kNetplan; });
+  if (!was_netplan || !fs::exists("/run/systemd/system")) return;
+  run_or_throw({.argv = {"netplan", "apply"}, .timeout = 120_s});
+  for (const JournalRecord& record : undone) {
+    if (record.step.kind == StepKind::kInterface) make_step_action(record.step)->restore(record.before, {}, saved_);
+  }
+}
+
+void Journal::remove_if_empty() noexcept {
+  if (!records_.empty()) return;
+  std::error_code ignored;
+  fs::remove_all(folder_ / "saved", ignored);
+  fs::remove(folder_ / "journal.json", ignored);
+  for (auto folder = made_folders_.rbegin(); folder != made_folders_.rend(); ++folder) {
+    if (rmdir(folder->c_str()) != 0) break;
+  }
+}
+
+}  // namespace yoke

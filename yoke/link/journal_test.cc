@@ -1,0 +1,152 @@
+// Files in a scratch folder: what setup does is taken back byte for byte, whatever the moment of a crash.
+#include "yoke/link/journal.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/process.h"
+#include "yoke/link/step_actions.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct JournalOfFiles : testing::Test {
+  ScratchDir scratch{"yoke-journal"};
+  fs::path file = scratch.path() / "etc/deep/ours.conf";
+  fs::path users = scratch.path() / "authorized_keys";
+  fs::path folder = scratch.path() / "var/yoke/link";
+
+  Step file_step(const std::string& content = "ours\n", int mode = 0600) const {
+    return {.kind = StepKind::kFile, .says = "a file", .path = file, .content = content, .mode = mode};
+  }
+  Step lines_step(std::vector<std::string> lines) const {
+    return {.kind = StepKind::kLines, .says = "lines", .path = users, .lines = std::move(lines), .mode = 0600};
+  }
+  std::string text_of(const fs::path& path) const { return fs::exists(path) ? read_file(path) : "(none)"; }
+  int mode_of(const fs::path& path) const {
+    struct stat found {};
+    stat(path.c_str(), &found);
+    return static_cast<int>(found.st_mode & 0777U);
+  }
+  bool perform(const Step& step) const { return Journal(folder).perform(step); }
+  void undo() const { Journal(folder).undo(0); }
+};
+
+TEST_F(JournalOfFiles, ANewFileGoesWithItsFoldersAndTheJournal) {
+  EXPECT_TRUE(perform(file_step()));
+  EXPECT_EQ(text_of(file), "ours\n");
+  EXPECT_EQ(mode_of(file), 0600);
+  EXPECT_FALSE(perform(file_step())) << "twice changes nothing";
+  EXPECT_EQ(Journal(folder).records().size(), 1U);
+  undo();
+  EXPECT_FALSE(fs::exists(scratch.path() / "etc"));
+  EXPECT_FALSE(fs::exists(scratch.path() / "var")) << "the journal's own folders go too";
+}
+
+TEST_F(JournalOfFiles, AnOldFileComesBackByteForByteWithItsMode) {
+  const std::string bytes = std::string("\xff\x00 not \xc3 UTF-8, no end", 22);
+  fs::create_directories(file.parent_path());
+  write_file_atomically(file, bytes, {.mode = 0640});
+  perform(file_step());
+  perform(file_step("second\n", 0644));
+  EXPECT_EQ(text_of(file), "second\n");
+  undo();
+  EXPECT_EQ(text_of(file), bytes);
+  EXPECT_EQ(mode_of(file), 0640);
+  EXPECT_TRUE(fs::exists(file.parent_path())) << "a folder that was there stays";
+}
+
+TEST_F(JournalOfFiles, ACrashAnywhereInAStepIsUndone) {
+  fs::create_directories(file.parent_path());
+  write_file_atomically(file, "before\n");
+  perform(file_step());
+  // As a crash after apply() and before the second entry, and as one before apply(), leave it.
+  for (const char* content : {"ours\n", "before\n"}) {
+    std::string journal = read_file(folder / "journal.json");
+    const std::size_t after = journal.find("\"after\": {");
+    if (after != std::string::npos) {
+      const std::size_t end = journal.find('}', after);
+      journal.replace(after, end - after + 1, "\"after\": null");
+    }
+    write_file_atomically(folder / "journal.json", journal, {.mode = 0600});
+    write_file_atomically(file, content);
+    ASSERT_EQ(Journal(folder).records().at(0).after.kind, Document::Kind::kNull);
+    undo();
+    EXPECT_EQ(text_of(file), "before\n");
+    perform(file_step());
+  }
+}
+
+TEST_F(JournalOfFiles, AFileThatSomebodyElseChangedIsNotDestroyed) {
+  perform(file_step());
+  write_file_atomically(file, "theirs\n");
+  try {
+    undo();
+    FAIL() << "must be a conflict";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kConflict);
+    EXPECT_NE(error.message().find("ours.conf"), std::string::npos);
+  }
+  EXPECT_EQ(text_of(file), "theirs\n");
+  EXPECT_EQ(Journal(folder).records().size(), 1U) << "still to be undone";
+  Journal(folder).undo(0, UndoForce::kTakeBack);
+  EXPECT_FALSE(fs::exists(file));
+}
+
+TEST_F(JournalOfFiles, LinesAreAddedAndTakenBackExactly) {
+  write_file_atomically(users, "ssh-ed25519 AAAA1 me@home", {.mode = 0600});  // no line end
+  EXPECT_FALSE(perform(lines_step({"ssh-ed25519 AAAA1 other comment"}))) << "the same key, whatever its comment";
+  EXPECT_TRUE(perform(lines_step({"ssh-ed25519 AAAA1 x", "ssh-ed25519 AAAA2 yoke@spark-2"})));
+  EXPECT_EQ(text_of(users), "ssh-ed25519 AAAA1 me@home\nssh-ed25519 AAAA2 yoke@spark-2\n");
+  undo();
+  EXPECT_EQ(text_of(users), "ssh-ed25519 AAAA1 me@home");
+}
+
+TEST_F(JournalOfFiles, LinesThatCameSinceStay) {
+  write_file_atomically(users, "one\n");
+  perform(lines_step({"ours"}));
+  write_file_atomically(users, read_file(users) + "theirs\n");
+  undo();
+  EXPECT_EQ(text_of(users), "one\ntheirs\n");
+}
+
+TEST_F(JournalOfFiles, UndoGoesBackToAMarkOnly) {
+  perform(file_step("first\n"));
+  const std::size_t mark = Journal(folder).records().size();
+  perform(file_step("second\n"));
+  Journal(folder).undo(mark);
+  EXPECT_EQ(text_of(file), "first\n");
+  EXPECT_EQ(Journal(folder).records().size(), mark);
+}
+
+TEST_F(JournalOfFiles, AKeyPairIsMadeOnceAndOnlyOursIsRemoved) {
+  if (!is_installed("ssh-keygen")) GTEST_SKIP() << "ssh-keygen is not installed";
+  const fs::path key = scratch.path() / ".ssh/id_ed25519";
+  const Step step{.kind = StepKind::kKeyPair, .says = "a key", .path = key, .content = "yoke@spark-1", .mode = 0600};
+  EXPECT_TRUE(perform(step));
+  EXPECT_EQ(mode_of(key), 0600);
+  EXPECT_NE(text_of(key.native() + ".pub").find("yoke@spark-1"), std::string::npos);
+  EXPECT_FALSE(perform(step));
+  undo();
+  EXPECT_FALSE(fs::exists(key.parent_path()));
+}
+
+TEST_F(JournalOfFiles, NothingDoneLeavesNothingBehind) {
+  EXPECT_TRUE(Journal(folder).records().empty());
+  undo();
+  EXPECT_FALSE(fs::exists(scratch.path() / "var"));
+}
+
+TEST_F(JournalOfFiles, AJournalOfAnotherVersionIsNotGuessedAt) {
+  fs::create_directories(folder);
+  write_file_atomically(folder / "journal.json", R"({"version": 2})");
+  EXPECT_THROW(Journal{folder}, Error);
+  EXPECT_TRUE(fs::exists(folder / "journal.json"));
+}
+
+}  // namespace
+}  // namespace yoke

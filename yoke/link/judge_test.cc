@@ -1,0 +1,164 @@
+#include "yoke/link/judge.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/link/test_cluster.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+LinkInterface healthy(const std::string& name) {
+  return {.name = name, .mtu = 9000, .up = true, .carrier = true, .ipv4 = {"192.168.100.1/24"}};
+}
+
+// A pair of Sparks on which all is well: 95 Gb/s a half, 190 together.
+LinkTestResult healthy_result() {
+  LinkTestResult result{.cluster = "desk", .expected = LinkExpectation{100_Gbps, "the catalogue"}};
+  PairResult pair{.a = "spark-1", .b = "spark-2", .transport = "tcp"};
+  LinkPhase both{.kind = LinkPhaseKind::kBothWays};
+  for (const std::string half : {"A", "B"}) {
+    const std::string interface = half == "A" ? "enp1s0f0np0" : "enP2p1s0f0np0";
+    const HalfFacts facts{.interface = healthy(interface), .route = interface};
+    pair.halves.push_back({half, facts, facts});
+    for (const bool forward : {true, false}) {
+      const HalfRate rate{half, forward ? "spark-1" : "spark-2", forward ? "spark-2" : "spark-1", 95_Gbps};
+      pair.phases.push_back({LinkPhaseKind::kAlone, {rate}, {}});
+      both.rates.push_back(rate);
+    }
+  }
+  for (const std::string from : {"spark-1", "spark-2"}) {
+    LinkPhase together{.kind = LinkPhaseKind::kTogether};
+    for (const HalfRate& rate : both.rates) {
+      if (rate.from == from) together.rates.push_back(rate);
+    }
+    pair.phases.push_back(together);
+  }
+  pair.phases.push_back(both);
+  result.pairs = {pair};
+  result.all_reduce = AllReduceResult{
+      .ranks = 2, .carrier = "direct", .small_time = {31.7e-6}, .large_size = 16_MiB, .large_bus_bandwidth = 22_GBps};
+  return result;
+}
+
+std::vector<std::string> rules_of(const LinkTestResult& result) {
+  std::vector<std::string> rules;
+  for (const Finding& finding : judge_link_test(result, 9000)) rules.push_back(finding.rule);
+  return rules;
+}
+using Rules = std::vector<std::string>;
+
+void set_alone(LinkTestResult& result, const std::string& half, BitsPerSecond rate) {
+  for (LinkPhase& phase : result.pairs[0].phases) {
+    if (phase.kind == LinkPhaseKind::kAlone && phase.rates[0].half == half) phase.rates[0].rate = rate;
+  }
+}
+
+TEST(LinkJudge, AHealthyLinkHasNoFinding) { EXPECT_EQ(rules_of(healthy_result()), Rules{}); }
+
+TEST(LinkJudge, WithoutAnExpectationNoRateIsTooLow) {
+  LinkTestResult result = healthy_result();
+  result.expected.reset();
+  set_alone(result, "B", 500_Gbps);  // far more than together: a processor that both share
+  result.all_reduce->large_bus_bandwidth = 1_GBps;
+  EXPECT_EQ(rules_of(result), Rules{});
+}
+
+TEST(LinkJudge, TheThirteenGigabitStateIsNamedWithBothCures) {
+  LinkTestResult result = healthy_result();
+  set_alone(result, "B", 13_Gbps);
+  const auto findings = judge_link_test(result, 9000);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "half-degraded");
+  EXPECT_EQ(findings[0].severity, Severity::kFault);
+  EXPECT_NE(findings[0].what.find("half B"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("reboot"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("power"), std::string::npos);
+}
+
+TEST(LinkJudge, SlowerThanExpectedIsAWarningAndFarSlowerAFault) {
+  LinkTestResult result = healthy_result();
+  set_alone(result, "A", 70_Gbps);
+  EXPECT_EQ(judge_link_test(result, 9000).at(0).severity, Severity::kWarning);
+  set_alone(result, "A", 40_Gbps);
+  EXPECT_EQ(judge_link_test(result, 9000).at(0).rule, "half-slow");
+  EXPECT_EQ(judge_link_test(result, 9000).at(0).severity, Severity::kFault);
+  set_alone(result, "A", 85_Gbps);
+  EXPECT_EQ(rules_of(result), Rules{});
+}
+
+TEST(LinkJudge, HalvesThatShareAPathAreFoundByMeasuringThemTogether) {
+  LinkTestResult result = healthy_result();
+  for (LinkPhase& phase : result.pairs[0].phases) {
+    if (phase.kind != LinkPhaseKind::kTogether) continue;
+    for (HalfRate& rate : phase.rates) rate.rate = 50_Gbps;
+  }
+  EXPECT_EQ(rules_of(result), (Rules{"halves-share", "halves-share"})) << "once for each direction";
+}
+
+TEST(LinkJudge, ADeadHalfIsExplainedByTheEndThatIsDown) {
+  LinkTestResult result = healthy_result();
+  PairResult& pair = result.pairs[0];
+  pair.failures = {{"B", "no answer"}};
+  pair.halves[1].a.interface->carrier = false;
+  pair.halves[1].b.interface->up = pair.halves[1].b.interface->carrier = false;
+  const auto findings = judge_link_test(result, 9000);
+  ASSERT_EQ(findings.at(0).rule, "half-dead");
+  EXPECT_EQ(findings[0].node, "spark-2") << "the lost carrier at the other end is only its shadow";
+  EXPECT_NE(findings[0].evidence.find("is down"), std::string::npos);
+  pair.halves[1].a.interface = healthy("enP2p1s0f0np0");
+  pair.halves[1].b.interface = healthy("enP2p1s0f0np0");
+  EXPECT_NE(judge_link_test(result, 9000).at(0).fix.find("firewall"), std::string::npos);
+}
+
+TEST(LinkJudge, MtuRouteAndCountersAreJudged) {
+  LinkTestResult result = healthy_result();
+  result.pairs[0].halves[0].b.interface->mtu = 1500;
+  EXPECT_EQ(rules_of(result), Rules{"mtu-differs"});
+  EXPECT_EQ(judge_link_test(result, 9000).at(0).node, "spark-2");
+  result.pairs[0].halves[0].a.interface->mtu = 1500;
+  EXPECT_EQ(rules_of(result), Rules{"mtu-small"});
+  result = healthy_result();
+  result.pairs[0].halves[0].a.route = "enP7s7";
+  EXPECT_EQ(rules_of(result), Rules{"route-elsewhere"});
+  result = healthy_result();
+  result.pairs[0].counters = {{"spark-1", "A", "enp1s0f0np0", "rx_dropped", 5}};
+  EXPECT_EQ(rules_of(result), Rules{}) << "drops are told, but no damage";
+  result.pairs[0].counters.push_back({"spark-1", "A", "enp1s0f0np0", "symbol_error", 1});
+  EXPECT_EQ(rules_of(result), Rules{"errors-counted"});
+}
+
+TEST(LinkJudge, ASlowCollectiveOverHealthyHalvesIsToldApart) {
+  LinkTestResult result = healthy_result();
+  result.all_reduce->large_bus_bandwidth = 3_GBps;
+  EXPECT_EQ(rules_of(result), Rules{"collective-slow"});
+  result.pairs[0].transport = "rdma";
+  EXPECT_EQ(rules_of(result), Rules{}) << "sockets are not compared with RDMA";
+  result.all_reduce->carrier = "nccl";
+  EXPECT_EQ(rules_of(result), Rules{"collective-slow"});
+  result.all_reduce.reset();
+  result.all_reduce_missing = "--no-all-reduce was given";
+  EXPECT_EQ(rules_of(result), Rules{});
+  result.all_reduce_failed = true;
+  EXPECT_EQ(rules_of(result), Rules{"collective-failed"});
+}
+
+TEST(LinkJudge, TheCostOfATokenIsThatOf160AllReduces) {
+  EXPECT_EQ(
+      token_cost(*healthy_result().all_reduce),
+      "a 16 KB all-reduce takes about 31.7 us, so a 70B model over 2 nodes spends 5.07 ms of each token on its 160 "
+      "all-reduces");
+}
+
+TEST(LinkJudge, TheExpectationIsTheClusterFilesBeforeTheCatalogues) {
+  Cluster cluster = test_pair();
+  EXPECT_EQ(expectation_of(cluster)->half_rate, 100_Gbps);
+  cluster.lab = "lab";
+  EXPECT_FALSE(expectation_of(cluster)) << "an unshaped lab is as fast as this machine";
+  cluster.fabric->half_rate = 2_Gbps;
+  EXPECT_EQ(expectation_of(cluster)->source, "the cluster file");
+}
+
+}  // namespace
+}  // namespace yoke

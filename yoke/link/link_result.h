@@ -1,0 +1,113 @@
+// What `yoke link test` found out: plain data, from which the verdict (judge.h), the tables and the JSON are made.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/base/units.h"
+#include "yoke/link/node_facts.h"
+#include "yoke/link/ping_pong.h"
+#include "yoke/spec/finding.h"
+
+namespace yoke {
+
+enum class LinkPhaseKind {
+  kAlone,     // one half, one direction
+  kTogether,  // all halves, one direction
+  kBothWays,  // all halves, both directions
+};
+constexpr auto enum_names(LinkPhaseKind) {
+  return std::array{std::pair{"alone", LinkPhaseKind::kAlone}, std::pair{"together", LinkPhaseKind::kTogether},
+                    std::pair{"both-ways", LinkPhaseKind::kBothWays}};
+}
+
+// One half in one direction, within one phase.
+struct HalfRate {
+  std::string half;
+  std::string from, to;  // nodes
+  BitsPerSecond rate;    // of the payload, at the receiver
+  std::int64_t retransmits = 0;
+};
+
+struct NodeLoad {
+  std::string node;
+  double cores = 0;  // used in the window
+};
+
+struct LinkPhase {
+  LinkPhaseKind kind = LinkPhaseKind::kAlone;
+  std::vector<HalfRate> rates;
+  std::vector<NodeLoad> loads;
+
+  BitsPerSecond sum(const std::string& from) const;  // of what this node sends
+};
+
+struct HalfLatency {
+  std::string half;
+  std::vector<PingResult> rows;
+};
+
+// A counter that moved while the link was measured.
+struct CounterChange {
+  std::string node, half, interface, name;
+  std::int64_t change = 0;
+};
+
+struct HalfFailure {
+  std::string half;
+  std::string message;
+};
+
+struct PairHalfFacts {
+  std::string name;
+  HalfFacts a, b;
+};
+
+struct PairResult {
+  std::string a, b;              // nodes
+  std::string transport;         // "tcp", "rdma"
+  std::string transport_reason;  // of tcp: why not RDMA
+  int streams = 1;
+  std::vector<PairHalfFacts> halves;  // before the measurement
+  std::vector<LinkPhase> phases;
+  std::vector<HalfLatency> latencies;
+  std::vector<CounterChange> counters;
+  std::vector<HalfFailure> failures;  // halves that could not be measured
+
+  // The rate of a half alone; nothing where it was not measured.
+  std::optional<BitsPerSecond> alone(const std::string& half, const std::string& from) const;
+  const LinkPhase* find(LinkPhaseKind kind, const std::string& from) const;  // the phase in which `from` sends
+};
+
+// A short real all-reduce over all nodes.
+struct AllReduceResult {
+  int ranks = 0;
+  std::string carrier;  // "direct" (TCP), "nccl"
+  Seconds small_time;   // of 16 KB, median of the slowest rank
+  Bytes large_size;
+  BytesPerSecond large_bus_bandwidth;
+};
+
+struct LinkExpectation {
+  BitsPerSecond half_rate;
+  std::string source;  // "the cluster file", "the catalogue"
+};
+
+struct LinkTestResult {
+  std::string cluster;
+  std::optional<LinkExpectation> expected;
+  std::vector<PairResult> pairs;
+  std::optional<AllReduceResult> all_reduce;
+  std::string all_reduce_missing;  // why there is none
+  bool all_reduce_failed = false;  // it was tried
+  std::vector<Finding> findings;
+};
+
+// docs/link.md describes it.
+Document to_json(const LinkTestResult& result);
+
+}  // namespace yoke

@@ -1,0 +1,183 @@
+#include "yoke/link/measure_pair.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/base/error.h"
+#include "yoke/base/hash.h"
+#include "yoke/base/result.h"
+#include "yoke/link/pair_transport.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+constexpr Seconds kFactsLimit{30};
+constexpr Bytes kMemoryLeast = 256_MiB;
+
+// Both nodes are asked at once.
+std::array<NodeFacts, 2> ask_facts(const PairNodes& nodes, const NodePair& pair) {
+  std::array<std::vector<HalfQuestion>, 2> questions;
+  for (const PairHalf& half : pair.halves) {
+    questions[0].push_back({half.a, half.b.address});
+    questions[1].push_back({half.b, half.a.address});
+  }
+  for (std::size_t i = 0; i < 2; ++i) nodes[i]->ask("facts", to_json(questions[i]));
+  std::array<NodeFacts, 2> facts;
+  for (std::size_t i = 0; i < 2; ++i) facts[i] = node_facts_from_json(nodes[i]->answer(Deadline::after(kFactsLimit)));
+  return facts;
+}
+
+// The buffers are small, but a machine that is at its end must not be pushed over it: unified memory freezes.
+void guard_memory(const PairNodes& nodes, const std::array<NodeFacts, 2>& facts) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (facts[i].memory_available && *facts[i].memory_available < kMemoryLeast) {
+      throw Error(
+          ErrorCode::kExhausted,
+          fmt::format("{} has only {} of memory available", nodes[i]->name(), to_string(*facts[i].memory_available)),
+          fmt::format("a measurement wants {} free: end what runs there", to_string(kMemoryLeast)));
+    }
+  }
+}
+
+void add_changes(PairResult& result, const std::string& node, const PairHalf& half, const HalfFacts& before,
+                 const HalfFacts& after, const std::string& interface) {
+  const auto add = [&](const std::string& name, std::int64_t was, std::int64_t is) {
+    if (is != was) result.counters.push_back({node, half.name, interface, name, is - was});
+  };
+  if (before.interface && after.interface) {
+    const LinkCounters& was = before.interface->counters;
+    const LinkCounters& is = after.interface->counters;
+    add("rx_errors", was.rx_errors, is.rx_errors);
+    add("tx_errors", was.tx_errors, is.tx_errors);
+    add("rx_dropped", was.rx_dropped, is.rx_dropped);
+    add("tx_dropped", was.tx_dropped, is.tx_dropped);
+  }
+  if (!before.rdma || !after.rdma) return;
+  for (const NamedCount& is : after.rdma->error_counts) {
+    const auto& counts = before.rdma->error_counts;
+    const auto was = std::find_if(counts.begin(), counts.end(), [&](const NamedCount& c) { return c.name == is.name; });
+    if (was != counts.end()) add(is.name, was->value, is.value);
+  }
+}
+
+// The phases in their order, over the halves that work.
+class Procedure {
+ public:
+  Procedure(PairTransport& transport, const NodePair& pair, const MeasureOptions& options, PairResult& result)
+      : transport_(transport), pair_(pair), options_(options), result_(result) {}
+
+  void run() {
+    for (std::size_t half = 0; half < pair_.halves.size(); ++half) {
+      if (measure_alone(half)) working_.push_back(half);
+    }
+    if (working_.empty()) return;
+    if (working_.size() > 1) {
+      together(LinkPhaseKind::kTogether, {Direction::kForward}, "all halves together");
+      together(LinkPhaseKind::kTogether, {Direction::kBackward}, "all halves together");
+    }
+    together(LinkPhaseKind::kBothWays, {Direction::kForward, Direction::kBackward}, "both directions at once");
+  }
+
+ private:
+  void tell(std::string_view what, std::optional<Direction> direction = {}) {
+    if (!options_.on_phase) return;
+    const bool back = direction == Direction::kBackward;
+    options_.on_phase(fmt::format("{} {} {}: {}", back ? result_.b : result_.a, direction ? "to" : "and",
+                                  back ? result_.a : result_.b, what));
+  }
+
+  bool measure_alone(std::size_t half) {
+    const std::string& name = pair_.halves[half].name;
+    const auto measured = try_to([&] {
+      tell(fmt::format("latency of half {}", name));
+      result_.latencies.push_back({name, transport_.latency(half)});
+      for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+        tell(fmt::format("half {} alone", name), direction);
+        result_.phases.push_back(transport_.move(LinkPhaseKind::kAlone, {{half, direction}}, options_.time));
+      }
+    });
+    if (measured) return true;
+    if (measured.error().code() == ErrorCode::kInterrupted) throw measured.error();
+    result_.failures.push_back({name, measured.error().message()});
+    return false;
+  }
+
+  void together(LinkPhaseKind kind, const std::vector<Direction>& directions, std::string_view what) {
+    std::vector<HalfFlow> flows;
+    for (const std::size_t half : working_) {
+      for (const Direction direction : directions) flows.push_back({half, direction});
+    }
+    tell(what, directions.size() == 1 ? std::optional(directions.front()) : std::nullopt);
+    result_.phases.push_back(transport_.move(kind, flows, options_.time));
+  }
+
+  PairTransport& transport_;
+  const NodePair& pair_;
+  const MeasureOptions& options_;
+  PairResult& result_;
+  std::vector<std::size_t> working_;
+};
+
+// One connection fills ten gigabit; of a hundred it is one core that is measured, not the link.
+int streams_for(const MeasureOptions& options) {
+  if (options.streams > 0) return options.streams;
+  return options.expected && options.expected->value > 10e9 ? 4 : 1;
+}
+
+}  // namespace
+
+int phase_count(const NodePair& pair) {
+  const int halves = static_cast<int>(pair.halves.size());
+  return halves * 3 + (halves > 1 ? 2 : 0) + 1;
+}
+
+std::string why_no_rdma(const std::vector<PairHalfFacts>& halves, const NodeFacts& a, const NodeFacts& b,
+                        const std::string& a_name, const std::string& b_name) {
+  for (const PairHalfFacts& half : halves) {
+    for (const auto& [facts, node] : {std::pair{&half.a, &a_name}, std::pair{&half.b, &b_name}}) {
+      if (!facts->rdma) return fmt::format("{} has no RDMA device for half {}", *node, half.name);
+      if (!facts->rdma->active) return fmt::format("{} on {} is not active", facts->rdma->device, *node);
+      if (!facts->rdma->gid_index) {
+        return fmt::format("{} on {} has no RoCE v2 GID for the half's address", facts->rdma->device, *node);
+      }
+    }
+  }
+  for (const auto& [facts, node] : {std::pair{&a, &a_name}, std::pair{&b, &b_name}}) {
+    if (!facts->verbs) return fmt::format("{} offers no verbs: /dev/infiniband is empty or missing", *node);
+    if (!facts->perftest) return fmt::format("perftest is not installed on {} (apt-get install perftest)", *node);
+  }
+  return "";
+}
+
+PairResult measure_pair(NodeAgent& a, NodeAgent& b, const NodePair& pair, const MeasureOptions& options) {
+  const PairNodes nodes = {&a, &b};
+  PairResult result{.a = a.name(), .b = b.name(), .streams = streams_for(options)};
+  const std::array<NodeFacts, 2> before = ask_facts(nodes, pair);
+  guard_memory(nodes, before);
+  for (std::size_t i = 0; i < pair.halves.size(); ++i) {
+    result.halves.push_back({pair.halves[i].name, before[0].halves.at(i), before[1].halves.at(i)});
+  }
+  const std::string reason = why_no_rdma(result.halves, before[0], before[1], a.name(), b.name());
+  if (options.transport == TransportChoice::kRdma && !reason.empty()) {
+    throw Error(ErrorCode::kUnsupported, "RDMA cannot be used: " + reason, "--transport tcp measures without it");
+  }
+  const bool by_rdma = options.transport != TransportChoice::kTcp && reason.empty();
+  result.transport = by_rdma ? "rdma" : "tcp";
+  if (!by_rdma) result.transport_reason = reason.empty() ? "--transport tcp was given" : reason;
+  const auto transport =
+      by_rdma ? make_rdma_transport(nodes, pair, result.halves) : make_tcp_transport(nodes, pair, result.streams);
+  Procedure(*transport, pair, options, result).run();
+
+  const std::array<NodeFacts, 2> after = ask_facts(nodes, pair);
+  for (std::size_t i = 0; i < pair.halves.size(); ++i) {
+    const PairHalf& half = pair.halves[i];
+    add_changes(result, a.name(), half, before[0].halves[i], after[0].halves.at(i), half.a.interface);
+    add_changes(result, b.name(), half, before[1].halves[i], after[1].halves.at(i), half.b.interface);
+  }
+  return result;
+}
+
+}  // namespace yoke

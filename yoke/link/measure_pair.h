@@ -1,0 +1,37 @@
+// The procedure of `yoke link test` for two nodes: facts, each half alone in each direction, all halves together in one
+// common window, both directions at once, latency, facts again. A half that fails is told and left out of what follows.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "yoke/link/link_result.h"
+#include "yoke/link/node_agent.h"
+#include "yoke/link/pairs.h"
+
+namespace yoke {
+
+enum class TransportChoice { kAuto, kTcp, kRdma };
+constexpr auto enum_names(TransportChoice) {
+  return std::array{std::pair{"auto", TransportChoice::kAuto}, std::pair{"tcp", TransportChoice::kTcp},
+                    std::pair{"rdma", TransportChoice::kRdma}};
+}
+
+struct MeasureOptions {
+  Seconds time{2};  // of each phase
+  int streams = 0;  // TCP connections for each flow; 0: as the expected rate suggests
+  TransportChoice transport = TransportChoice::kAuto;
+  std::optional<BitsPerSecond> expected;
+  std::function<void(std::string_view what)> on_phase = {};  // what is measured next
+};
+
+PairResult measure_pair(NodeAgent& a, NodeAgent& b, const NodePair& pair, const MeasureOptions& options);
+
+// How many phases there will be, for progress.
+int phase_count(const NodePair& pair);
+
+// Why RDMA cannot carry the test; empty where it can.
+std::string why_no_rdma(const std::vector<PairHalfFacts>& halves, const NodeFacts& a, const NodeFacts& b,
+                        const std::string& a_name, const std::string& b_name);
+
+}  // namespace yoke

@@ -1,0 +1,120 @@
+#include "yoke/link/netplan.h"
+
+#include <fmt/format.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/fields.h"
+#include "yoke/base/files.h"
+#include "yoke/base/process.h"
+#include "yoke/base/text.h"
+#include "yoke/base/yaml.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+namespace {
+
+using namespace literals;
+
+constexpr int kMtuLeast = 1280;
+constexpr int kMtuMost = 9978;
+
+[[noreturn]] void refuse(std::string what, std::string hint) {
+  throw Error(ErrorCode::kInvalid, std::move(what), std::move(hint));
+}
+
+void check_interfaces(const std::vector<NetplanInterface>& interfaces, int mtu) {
+  if (mtu < kMtuLeast || mtu > kMtuMost) {
+    refuse(fmt::format("an MTU of {} makes no sense", mtu),
+           fmt::format("{} to {}; 9000 is right", kMtuLeast, kMtuMost));
+  }
+  for (std::size_t i = 0; i < interfaces.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      const NetplanInterface& a = interfaces[j];
+      const NetplanInterface& b = interfaces[i];
+      if (a.name == b.name) refuse(fmt::format("the interface {} is there twice", a.name), "one half, one interface");
+      if (overlap(a.address.network(), b.address.network())) {
+        refuse(fmt::format("{} ({}) and {} ({}) are in one subnet", a.name, to_string(a.address), b.name,
+                           to_string(b.address)),
+               "each half needs a subnet of its own, else all traffic may leave by one half");
+      }
+    }
+  }
+}
+
+// A value or a list as one text: netplan quotes what we do not.
+std::string flat(const Document& value) {
+  std::string text = value.text;
+  for (const Document& item : value.items) text += item.text + " ";
+  return text;
+}
+
+// What netplan makes of all files together must be what ours says of its interfaces.
+void check_merged(const fs::path& root, const std::string& content) {
+  const Outcome outcome =
+      run_or_throw({.argv = {"netplan", "get", "--root-dir", root.native(), "network.ethernets"}, .timeout = 30_s});
+  const Document merged = parse_yaml(outcome.out, "netplan get");
+  const Document ours = parse_yaml(content, "our netplan file");
+  for (const auto& [name, wanted] : ours.find("network")->find("ethernets")->fields) {
+    const Document* found = merged.find(name);
+    for (const char* key : {"addresses", "mtu", "dhcp4"}) {
+      const Document* value = found ? found->find(key) : nullptr;
+      if (value && flat(*value) == flat(*wanted.find(key))) continue;
+      throw Error(ErrorCode::kConflict, fmt::format("another file in /etc/netplan also sets '{}' of {}", key, name),
+                  fmt::format("'grep -l {} /etc/netplan/*' shows which: remove the interface from it, or adopt the "
+                              "cluster as it is",
+                              name));
+    }
+  }
+}
+
+}  // namespace
+
+std::string render_netplan(const std::vector<NetplanInterface>& interfaces, int mtu) {
+  check_interfaces(interfaces, mtu);
+  std::string text =
+      "# Written by 'yoke link setup'; 'yoke link undo' takes it back.\n"
+      "network:\n"
+      "  version: 2\n"
+      "  ethernets:\n";
+  for (const NetplanInterface& interface : interfaces) {
+    text += fmt::format(
+        "    {}:\n"
+        "      optional: true\n"
+        "      dhcp4: false\n"
+        "      dhcp6: false\n"
+        "      accept-ra: false\n"
+        "      link-local: []\n"
+        "      mtu: {}\n"
+        "      addresses: [{}]\n",
+        interface.name, mtu, to_string(interface.address));
+    if (!interface.routes.empty()) text += "      routes:\n";
+    for (const NetplanRoute& route : interface.routes) {
+      text += fmt::format("        - {{ to: {}, via: {} }}\n", route.to, route.via);
+    }
+  }
+  return text;
+}
+
+void validate_netplan(const std::string& content, const fs::path& file) {
+  const ScratchDir root("yoke-netplan");
+  const fs::path folder = root.path() / "etc/netplan";
+  fs::create_directories(folder);
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator("/etc/netplan", failure)) {
+    if (entry.path().extension() != ".yaml" || entry.path() == file) continue;
+    write_file_atomically(folder / entry.path().filename(), read_file(entry.path()), {.mode = 0600});
+  }
+  write_file_atomically(folder / file.filename(), content, {.mode = 0600});
+  const Outcome outcome = run({.argv = {"netplan", "generate", "--root-dir", root.path().native()}, .timeout = 60_s});
+  if (!outcome.ok()) {
+    throw Error(ErrorCode::kInvalid, fmt::format("netplan refuses the file: {}", printable(trim(outcome.err), 300)),
+                "'netplan generate' on the node says whether its own files are in order");
+  }
+  check_merged(root.path(), content);
+}
+
+bool netplan_applies() {
+  return fs::exists("/run/systemd/system") && is_installed("netplan") && fs::exists(kNetplanFile);
+}
+
+}  // namespace yoke

@@ -1,0 +1,75 @@
+#include "yoke/link/pairs.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/link/test_cluster.h"
+
+namespace yoke {
+namespace {
+
+std::vector<std::pair<int, int>> nodes_of(const std::vector<NodePair>& pairs) {
+  std::vector<std::pair<int, int>> nodes;
+  for (const NodePair& pair : pairs) nodes.emplace_back(pair.a, pair.b);
+  return nodes;
+}
+using Nodes = std::vector<std::pair<int, int>>;
+
+TEST(Pairs, ACableJoinsTwoNodesByBothHalves) {
+  const auto pairs = pairs_of(test_pair(), {});
+  ASSERT_EQ(nodes_of(pairs), (Nodes{{0, 1}}));
+  ASSERT_EQ(pairs[0].halves.size(), 2U);
+  EXPECT_EQ(pairs[0].halves[1].name, "B");
+  EXPECT_EQ(pairs[0].halves[1].a, (HalfPlace{"192.168.101.1", "enP2p1s0f0np0"}));
+  EXPECT_EQ(pairs[0].halves[1].b, (HalfPlace{"192.168.101.2", "enP2p1s0f0np0"}));
+}
+
+TEST(Pairs, ARingIsMeasuredCableByCable) {
+  EXPECT_EQ(nodes_of(pairs_of(test_ring(3), {})), (Nodes{{0, 1}, {0, 2}, {1, 2}}));
+  const auto four = pairs_of(test_ring(4), {});
+  EXPECT_EQ(nodes_of(four), (Nodes{{0, 1}, {0, 3}, {1, 2}, {2, 3}})) << "no diagonal: there is no cable";
+  EXPECT_EQ(four[1].halves[0].a.interface, "enp1s0f1np1") << "port 1 of the first is cabled to port 0 of the last";
+  EXPECT_EQ(four[1].halves[0].b.interface, "enp1s0f0np0");
+}
+
+TEST(Pairs, BehindASwitchEveryNodeMeetsTheNextAndTheLastTheFirst) {
+  EXPECT_EQ(nodes_of(pairs_of(test_switch(5), {})), (Nodes{{0, 1}, {0, 4}, {1, 2}, {2, 3}, {3, 4}}));
+  EXPECT_EQ(nodes_of(pairs_of(test_switch(5), {.node = "spark-3"})).size(), 4U) << "asked for, all that join it";
+}
+
+TEST(Pairs, HalvesInOneSubnetArePairedPlaceByPlace) {
+  const auto pairs = pairs_of(test_cluster("direct", {{{"a0", "192.168.9.1/24"}, {"b0", "192.168.9.2/24"}},
+                                                      {{"a1", "192.168.9.3/24"}, {"b1", "192.168.9.4/24"}}}),
+                              {});
+  ASSERT_EQ(pairs.at(0).halves.size(), 2U);
+  EXPECT_EQ(pairs[0].halves[0].b.interface, "a1");
+  EXPECT_EQ(pairs[0].halves[1].b.interface, "b1");
+}
+
+TEST(Pairs, ChoosesOneHalf) {
+  const auto pairs = pairs_of(test_pair(), {.half = "B"});
+  ASSERT_EQ(pairs.at(0).halves.size(), 1U);
+  EXPECT_EQ(pairs[0].halves[0].name, "B");
+}
+
+void expect_refused(const Cluster& cluster, const PairChoice& choice, std::string_view says, std::string_view hint) {
+  try {
+    pairs_of(cluster, choice);
+    FAIL() << "expected: " << says;
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find(says), std::string::npos) << error.message();
+    EXPECT_NE(error.hint().find(hint), std::string::npos) << error.hint();
+  }
+}
+
+TEST(Pairs, WhatCannotBeMeasuredIsToldWithAHint) {
+  expect_refused(test_pair(), {.half = "C"}, "no half 'C'", "A, B");
+  expect_refused(test_pair(), {.node = "spark-3"}, "no node 'spark-3'", "spark-");
+  expect_refused(test_cluster("direct", {{}, {}}), {}, "does not tell the halves of 'spark-1'", "halves:");
+  expect_refused(test_cluster("direct", {{}}), {}, "one node", "add");
+  expect_refused(test_cluster("direct", {{{"a", "10.1.0.1/24"}}, {{"a", "10.2.0.1/24"}}}), {}, "in one subnet",
+                 "one network");
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,166 @@
+#include "yoke/link/ping_pong.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <span>
+
+#include "yoke/base/clock.h"
+#include "yoke/base/error.h"
+#include "yoke/link/link_fields.h"
+
+namespace yoke {
+
+template <class Visitor>
+void visit_fields(Visitor& visit, PingRound& round) {
+  visit.required("size", round.size);
+  visit.required("count", round.count);
+  visit.required("warm_up", round.warm_up);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, PingRequest& request) {
+  visit.required("token", request.token);
+  visit.required("from", request.from);
+  visit.required("to", request.to);
+  visit.required("rounds", request.rounds);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, PingResult& result) {
+  visit.required("size", result.size);
+  visit.required("count", result.count);
+  visit.required("p50", result.p50);
+  visit.required("p99", result.p99);
+  visit.required("max", result.most);
+}
+
+namespace {
+
+constexpr Seconds kConnectLimit{4};
+// Longer than the round trip of the largest message on the slowest half that is worth measuring.
+constexpr Seconds kAnswerLimit{2};
+// Long enough for any answer on a healthy link, where waking a sleeper would be most of what is measured.
+constexpr auto kSpin = std::chrono::microseconds(300);
+// Who spun in vain stands perhaps on the very core that the other end needs: it then sleeps for some messages.
+constexpr int kSleepsAfterVain = 8;
+
+// One end of the conversation.
+class Talker {
+ public:
+  explicit Talker(Socket& socket) : socket_(socket) {}
+
+  void send(std::span<const std::byte> message) { socket_.send_all(message, Deadline::after(kAnswerLimit)); }
+
+  void receive(std::span<std::byte> message) {
+    const Deadline deadline = Deadline::after(kAnswerLimit);
+    bool spins = sleeps_left_ == 0;
+    if (!spins) --sleeps_left_;
+    const Instant spin_end = real_clock().now() + kSpin;
+    for (std::size_t done = 0; done < message.size();) {
+      const ssize_t count = recv(socket_.fd(), message.data() + done, message.size() - done, 0);
+      if (count > 0) {
+        done += static_cast<std::size_t>(count);
+      } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+        throw Error(ErrorCode::kUnavailable, fmt::format("{} closed the connection in mid-message", socket_.peer()));
+      } else if (!spins) {
+        sleep(deadline);
+      } else if (real_clock().now() > spin_end) {
+        spins = false;
+        sleeps_left_ = kSleepsAfterVain;
+      }
+    }
+  }
+
+ private:
+  void sleep(Deadline deadline) {
+    pollfd waiting{socket_.fd(), POLLIN, 0};
+    poll(&waiting, 1, deadline.poll_timeout_ms());
+    if (!deadline.expired()) return;
+    throw Error(ErrorCode::kTimeout,
+                fmt::format("no answer from {} within {}", socket_.peer(), to_string(kAnswerLimit)),
+                "large packets may be lost: compare the MTU of both ends");
+  }
+
+  Socket& socket_;
+  int sleeps_left_ = 0;
+};
+
+Seconds percentile(const std::vector<double>& sorted, double share) {
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+  return {sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1]};
+}
+
+PingResult ping_round(Talker& talker, const std::string& peer, const PingRound& round) {
+  std::vector<std::byte> question(static_cast<std::size_t>(round.size)), answer(question.size());
+  std::vector<double> times;
+  for (std::int64_t i = -round.warm_up; i < round.count; ++i) {
+    std::memcpy(question.data(), &i, sizeof i);
+    const Instant start = real_clock().now();
+    talker.send(question);
+    talker.receive(answer);
+    if (i >= 0) times.push_back(to_seconds(real_clock().now() - start).value / 2);
+    if (question != answer) {
+      throw Error(ErrorCode::kInvalid, fmt::format("{} answered with other bytes than it was sent", peer),
+                  "the link damages data: do not use it");
+    }
+  }
+  std::sort(times.begin(), times.end());
+  return {.size = round.size,
+          .count = round.count,
+          .p50 = percentile(times, 0.5),
+          .p99 = percentile(times, 0.99),
+          .most = {times.back()}};
+}
+
+void check_rounds(const std::vector<PingRound>& rounds) {
+  for (const PingRound& round : rounds) {
+    if (round.size < 8 || round.size > (1 << 20) || round.count < 1 || round.warm_up < 0) {
+      throw Error(ErrorCode::kInvalid, fmt::format("{} messages of {} bytes cannot be timed", round.count, round.size));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<PingRound> usual_ping_rounds() {
+  return {{.size = 8},
+          {.size = 1 << 10},
+          {.size = 4 << 10},
+          {.size = 16 << 10, .count = 500},
+          {.size = 64 << 10, .count = 300}};
+}
+
+std::vector<PingResult> ping(const PingRequest& request) {
+  check_rounds(request.rounds);
+  Socket socket = connect_on_half(request.from, request.to, request.token, Deadline::after(kConnectLimit));
+  Talker talker(socket);
+  std::vector<PingResult> results;
+  for (const PingRound& round : request.rounds) results.push_back(ping_round(talker, socket.peer(), round));
+  return results;
+}
+
+void answer_pings(Socket& listener, const PingRequest& request) {
+  check_rounds(request.rounds);
+  Socket socket = accept_on_half(listener, request.token, Deadline::after(kConnectLimit + kConnectLimit));
+  Talker talker(socket);
+  for (const PingRound& round : request.rounds) {
+    std::vector<std::byte> message(static_cast<std::size_t>(round.size));
+    for (int i = -round.warm_up; i < round.count; ++i) {
+      talker.receive(message);
+      talker.send(message);
+    }
+  }
+}
+
+Document to_json(const PingRequest& request) { return to_document(request); }
+PingRequest ping_request_from_json(const Document& document) { return from_document<PingRequest>(document); }
+Document to_json(const PingResult& result) { return to_document(result); }
+PingResult ping_result_from_json(const Document& document) { return from_document<PingResult>(document); }
+
+}  // namespace yoke

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/result.h"
+#include "yoke/link/pair_transport.h"
+#include "yoke/link/perftest.h"
+#include "yoke/link/perftest_run.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+constexpr int kFirstPort = 18515;  // perftest's own
+constexpr Seconds kBeyond{25};
+constexpr std::array<std::int64_t, 4> kLatencySizes = {8, 4 << 10, 16 << 10, 64 << 10};
+
+// One program of perftest on each side for each half. In a run of both directions perftest tells their sum.
+class RdmaTransport final : public PairTransport {
+ public:
+  RdmaTransport(const PairNodes& nodes, const NodePair& pair, const std::vector<PairHalfFacts>& facts)
+      : nodes_(nodes), pair_(pair), facts_(facts) {}
+
+  LinkPhase move(LinkPhaseKind kind, const std::vector<HalfFlow>& flows, Seconds time) override {
+    const bool both_ways = kind == LinkPhaseKind::kBothWays;
+    std::vector<HalfFlow> runs;
+    for (const HalfFlow& flow : flows) {
+      if (!both_ways || flow.direction == Direction::kForward) runs.push_back(flow);
+    }
+    std::vector<PerftestRun> programs;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      programs.push_back({.kind = both_ways ? PerftestRun::Kind::kBandwidthBothWays : PerftestRun::Kind::kBandwidth,
+                          .port = kFirstPort + static_cast<int>(i),
+                          .time = time});
+    }
+    const std::vector<std::string> outputs = run(runs, programs, time + kBeyond);
+    LinkPhase phase{.kind = kind};
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const BitsPerSecond rate = parse_perftest_bandwidth(outputs[i]).back().average;
+      const bool forward = runs[i].direction == Direction::kForward;
+      const std::string& from = nodes_[forward ? 0 : 1]->name();
+      const std::string& to = nodes_[forward ? 1 : 0]->name();
+      const std::string& half = pair_.halves[runs[i].half].name;
+      phase.rates.push_back({half, from, to, both_ways ? rate / 2 : rate, 0});
+      if (both_ways) phase.rates.push_back({half, to, from, rate / 2, 0});
+    }
+    return phase;
+  }
+
+  std::vector<PingResult> latency(std::size_t half) override {
+    std::vector<PingResult> rows;
+    for (const std::int64_t size : kLatencySizes) {
+      const std::vector<PerftestRun> program = {
+          {.kind = PerftestRun::Kind::kLatency, .port = kFirstPort, .size = size}};
+      const std::string output = run({{half, Direction::kForward}}, program, kBeyond).front();
+      const PerftestLatency row = parse_perftest_latency(output).back();
+      rows.push_back({row.size, static_cast<int>(row.iterations), row.typical, row.p99, row.most});
+    }
+    return rows;
+  }
+
+ private:
+  PerftestRun at(PerftestRun program, const HalfFlow& flow, std::size_t node) const {
+    const HalfFacts& facts = node == 0 ? facts_[flow.half].a : facts_[flow.half].b;
+    program.device = facts.rdma->device;
+    program.gid_index = *facts.rdma->gid_index;
+    const std::size_t sender = flow.direction == Direction::kForward ? 0 : 1;
+    if (node == sender) program.peer = (sender == 0 ? pair_.halves[flow.half].b : pair_.halves[flow.half].a).address;
+    return program;
+  }
+
+  // What the sending sides printed. Flows of one call go in one direction.
+  std::vector<std::string> run(const std::vector<HalfFlow>& flows, const std::vector<PerftestRun>& programs,
+                               Seconds limit) {
+    const std::size_t sender = flows.front().direction == Direction::kForward ? 0 : 1;
+    for (const std::size_t node : {1 - sender, sender}) {
+      PerftestRequest request{.commands = {}, .limit = limit};
+      for (std::size_t i = 0; i < flows.size(); ++i) {
+        request.commands.push_back(perftest_argv(at(programs[i], flows[i], node)));
+      }
+      nodes_[node]->ask("perftest", to_json(request));
+    }
+    const Deadline deadline = Deadline::after(limit + 10_s);
+    const auto told = try_to([&] { return perftest_outputs_from_json(nodes_[sender]->answer(deadline)); });
+    const auto waited = try_to([&] { return nodes_[1 - sender]->answer(deadline); });
+    if (!told) throw told.error();
+    if (!waited) throw waited.error();
+    std::vector<std::string> outputs;
+    for (const PerftestOutput& output : *told) outputs.push_back(output.text);
+    return outputs;
+  }
+
+  PairNodes nodes_;
+  const NodePair& pair_;
+  const std::vector<PairHalfFacts>& facts_;
+};
+
+}  // namespace
+
+std::unique_ptr<PairTransport> make_rdma_transport(const PairNodes& nodes, const NodePair& pair,
+                                                   const std::vector<PairHalfFacts>& facts) {
+  return std::make_unique<RdmaTransport>(nodes, pair, facts);
+}
+
+}  // namespace yoke

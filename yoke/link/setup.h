@@ -1,0 +1,65 @@
+// `yoke link setup` from the head: asks the nodes, plans, shows, does step by step, and takes all of this run back
+// where a step fails.
+//
+//   LinkSetup setup(cluster);
+//   for (const PlannedStep& step : setup.steps()) …
+//   setup.perform([](const PlannedStep& step, std::size_t number) { … });
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "yoke/link/node_agent.h"
+#include "yoke/link/setup_facts.h"
+#include "yoke/link/step.h"
+#include "yoke/spec/cluster.h"
+
+namespace yoke {
+
+struct PlannedStep {
+  std::size_t node = 0;
+  std::string node_name;
+  Step step;
+  bool satisfied = false;             // nothing to do
+  std::vector<std::string> commands;  // what will be run or written
+};
+
+class LinkSetup {
+ public:
+  explicit LinkSetup(const Cluster& cluster);  // reads only; throws what keeps it from being done
+
+  const std::vector<PlannedStep>& steps() const { return steps_; }
+  std::size_t to_do() const;  // steps that are not so already
+  // What people should know beforehand: "netplan is not installed on spark-1: …".
+  const std::vector<std::string>& notices() const { return notices_; }
+
+  // Told after each step. An Error has undone what this run did, on all nodes, and says so.
+  void perform(const std::function<void(const PlannedStep&, std::size_t number)>& on_done);
+
+ private:
+  std::vector<PlannedStep> plan_ssh();
+  void ask_facts();
+  void look(PlannedStep& step);
+  void perform_steps(const std::function<void(const PlannedStep&, std::size_t number)>& on_done);
+  std::string take_back(const std::vector<std::size_t>& marks) noexcept;
+
+  Cluster cluster_;
+  std::vector<std::unique_ptr<NodeAgent>> agents_;
+  std::vector<SetupFacts> facts_;
+  std::vector<PlannedStep> steps_;
+  std::size_t first_ssh_step_ = 0;
+  std::vector<std::string> notices_;
+};
+
+// What a node's journal holds, the newest first.
+struct UndoRecord {
+  std::string says;
+  std::string time;
+  bool done = false;  // false: its step was cut short
+};
+std::vector<UndoRecord> undo_records(NodeAgent& agent);
+enum class UndoConflicts { kRefuse, kTakeBack };
+void undo_all(NodeAgent& agent, UndoConflicts conflicts);
+
+}  // namespace yoke

@@ -1,0 +1,72 @@
+#include "yoke/link/setup_facts.h"
+
+#include <filesystem>
+
+#include "yoke/base/fields.h"
+#include "yoke/base/files.h"
+#include "yoke/base/process.h"
+#include "yoke/link/interfaces.h"
+#include "yoke/link/rdma_port.h"
+#include "yoke/link/step_actions.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+
+template <class Visitor>
+void visit_fields(Visitor& visit, SetupFacts& facts) {
+  visit.required("management_interface", facts.management_interface);
+  visit.optional("public_key", facts.public_key);
+  visit.optional("host_keys", facts.host_keys);
+  visit.optional("rdma_devices", facts.rdma_devices);
+  visit.required("netplan", facts.netplan);
+  visit.required("systemd", facts.systemd);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, SetupQuestion& question) {
+  visit.required("address", question.address);
+  visit.optional("interfaces", question.interfaces);
+}
+
+namespace {
+
+// "type key", without the comment, which names a user and a host.
+std::string key_of(const std::string& line) {
+  const std::vector<std::string> words = split(trim(line), ' ');
+  return words.size() < 2 ? "" : words[0] + " " + words[1];
+}
+
+}  // namespace
+
+SetupFacts look_for_setup(const SetupQuestion& question) {
+  SetupFacts facts{.management_interface = {},
+                   .public_key = {},
+                   .host_keys = {},
+                   .rdma_devices = {},
+                   .netplan = is_installed("netplan"),
+                   .systemd = fs::exists("/run/systemd/system")};
+  for (const LinkInterface& interface : read_link_interfaces()) {
+    for (const std::string& address : interface.ipv4) {
+      if (address.substr(0, address.find('/')) == question.address) facts.management_interface = interface.name;
+    }
+  }
+  const fs::path key = login_user().home / ".ssh/id_ed25519.pub";
+  if (fs::exists(key)) facts.public_key = std::string(trim(read_file(key)));
+  for (const char* kind : {"ed25519", "ecdsa", "rsa"}) {
+    const fs::path file = fs::path("/etc/ssh") / ("ssh_host_" + std::string(kind) + "_key.pub");
+    if (fs::exists(file)) facts.host_keys.push_back(key_of(read_file(file)));
+  }
+  const DiskTree tree;
+  for (const std::string& interface : question.interfaces) {
+    const auto port = find_rdma_port(tree, interface, {});
+    facts.rdma_devices.push_back(port ? port->device : "");
+  }
+  return facts;
+}
+
+Document to_json(const SetupQuestion& question) { return to_document(question); }
+SetupQuestion setup_question_from_json(const Document& document) { return from_document<SetupQuestion>(document); }
+Document to_json(const SetupFacts& facts) { return to_document(facts); }
+SetupFacts setup_facts_from_json(const Document& document) { return from_document<SetupFacts>(document); }
+
+}  // namespace yoke

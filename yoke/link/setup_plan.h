@@ -1,0 +1,32 @@
+// The steps that make a cluster's network as its file says, node by node. Pure: from the file and what the nodes told.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "yoke/link/netplan.h"
+#include "yoke/link/setup_facts.h"
+#include "yoke/link/step.h"
+#include "yoke/spec/cluster.h"
+
+namespace yoke {
+
+inline constexpr const char* kSettingsFile = "/etc/sysctl.d/60-yoke.conf";
+inline constexpr const char* kLimitsFile = "/etc/security/limits.d/60-yoke.conf";
+
+// In a ring: how a node reaches addresses of others with which it shares no subnet, over the shorter way round.
+struct RingRoute {
+  std::string to;  // "192.168.110.3/32"
+  std::string via;
+  std::string interface;
+};
+std::vector<RingRoute> ring_routes(const Cluster& cluster, std::size_t node);
+
+// Network, limits, environment and key pair of one node. Throws Error(kInvalid) for a cluster that cannot be set up.
+std::vector<Step> node_steps(const Cluster& cluster, std::size_t node, const SetupFacts& facts);
+
+// Who may log in, and whose host keys are known: of all other nodes. A key that is yet to be made is stood for by
+// kKeyToCome, for showing.
+inline constexpr const char* kKeyToCome = "(the public key that is made first)";
+std::vector<Step> ssh_steps(const Cluster& cluster, std::size_t node, const std::vector<SetupFacts>& facts);
+
+}  // namespace yoke

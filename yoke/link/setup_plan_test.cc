@@ -1,0 +1,144 @@
+#include "yoke/link/setup_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "yoke/base/error.h"
+#include "yoke/base/process.h"
+#include "yoke/link/environment_file.h"
+#include "yoke/link/test_cluster.h"
+
+namespace yoke {
+namespace {
+
+SetupFacts facts_of_a_spark() {
+  return {.management_interface = "enP7s7",
+          .public_key = "ssh-ed25519 AAAAuser nvidia@spark",
+          .host_keys = {"ssh-ed25519 AAAAhost"},
+          .rdma_devices = {"rocep1s0f0", "roceP2p1s0f0"},
+          .netplan = true,
+          .systemd = true};
+}
+
+std::vector<NetplanInterface> two_interfaces() {
+  return {{"enp1s0f0np0", *parse_ipv4_prefix("192.168.100.1/24"), {}},
+          {"enP2p1s0f0np0", *parse_ipv4_prefix("192.168.101.1/24"), {{"192.168.110.3/32", "192.168.101.2"}}}};
+}
+
+TEST(Netplan, IsWhatNetplanItselfAccepts) {
+  const std::string text = render_netplan(two_interfaces(), 9000);
+  EXPECT_NE(text.find("    enp1s0f0np0:\n"), std::string::npos);
+  EXPECT_NE(text.find("mtu: 9000\n      addresses: [192.168.101.1/24]\n      routes:\n"
+                      "        - { to: 192.168.110.3/32, via: 192.168.101.2 }\n"),
+            std::string::npos)
+      << text;
+  if (!is_installed("netplan")) GTEST_SKIP() << "netplan is not installed";
+  EXPECT_NO_THROW(validate_netplan(text, kNetplanFile));
+  EXPECT_THROW(validate_netplan("network: { version: 2, ethernets: { a: { adresses: [] } } }", kNetplanFile), Error);
+}
+
+TEST(Netplan, WhatItLetsPassIsRefused) {
+  EXPECT_THROW(render_netplan(two_interfaces(), 99999999), Error);
+  EXPECT_THROW(render_netplan(two_interfaces(), 68), Error);
+  auto twice = two_interfaces();
+  twice[1].name = twice[0].name;
+  EXPECT_THROW(render_netplan(twice, 9000), Error);
+  auto shared = two_interfaces();
+  shared[1].address = *parse_ipv4_prefix("192.168.100.9/24");
+  EXPECT_THROW(render_netplan(shared, 9000), Error);
+}
+
+TEST(RingRoutes, ThreeNodesReachEachOthersFarAddressesOverTheDirectCable) {
+  const auto routes = ring_routes(test_ring(3), 0);
+  // Node 1 shares cables 0 and 2; of node 2 it lacks the addresses on cable 1, of node 3 too.
+  ASSERT_EQ(routes.size(), 4U);
+  EXPECT_EQ(routes[0].to, "192.168.110.2/32");
+  EXPECT_EQ(routes[0].via, "192.168.100.2");
+  EXPECT_EQ(routes[0].interface, "enp1s0f0np0");
+  EXPECT_EQ(routes[1].to, "192.168.111.2/32");
+  EXPECT_EQ(routes[1].interface, "enP2p1s0f0np0") << "half B by half B";
+  EXPECT_EQ(routes[2].to, "192.168.110.3/32");
+  EXPECT_EQ(routes[2].interface, "enp1s0f1np1");
+  EXPECT_TRUE(ring_routes(test_pair(), 0).empty());
+}
+
+TEST(RingRoutes, FourNodesGoRoundToTheFarOne) {
+  const auto routes = ring_routes(test_ring(4), 0);
+  // Two far addresses of each neighbour and all four of the node opposite, over the next one.
+  EXPECT_EQ(routes.size(), 8U);
+  const auto opposite = std::count_if(routes.begin(), routes.end(), [](const RingRoute& route) {
+    return route.to.ends_with(".3/32") && (route.via == "192.168.100.2" || route.via == "192.168.101.2");
+  });
+  EXPECT_EQ(opposite, 4);
+}
+
+TEST(SetupPlan, HasEveryPartInAnOrderThatCanBeUndone) {
+  const auto steps = node_steps(test_pair(), 0, facts_of_a_spark());
+  const auto place = [&](StepKind kind) {
+    return std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.kind == kind; });
+  };
+  EXPECT_EQ(steps.front().path, kNetplanFile);
+  EXPECT_EQ(steps.front().mode, 0600);
+  EXPECT_LT(place(StepKind::kInterface), place(StepKind::kSetting))
+      << "IPv6 addresses are recorded before IPv6 is switched off";
+  EXPECT_EQ(std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kInterface; }), 2);
+  EXPECT_NE(place(StepKind::kKeyPair), steps.end());
+  for (const Step& step : steps) EXPECT_EQ(step_from_json(to_json(step)), step) << step.says;
+  SetupFacts without = facts_of_a_spark();
+  without.netplan = false;
+  const auto bare = node_steps(test_pair(), 0, without);
+  EXPECT_EQ(std::count_if(bare.begin(), bare.end(), [](const Step& s) { return s.kind == StepKind::kNetplan; }), 0);
+}
+
+TEST(SetupPlan, RefusesTheManagementInterfaceAndForeignSubnets) {
+  SetupFacts facts = facts_of_a_spark();
+  facts.management_interface = "enp1s0f0np0";
+  EXPECT_THROW(node_steps(test_pair(), 0, facts), Error);
+  Cluster cluster = test_pair();
+  cluster.fabric->subnets = {*parse_ipv4_prefix("192.168.7.0/24"), *parse_ipv4_prefix("192.168.8.0/24")};
+  EXPECT_THROW(node_steps(cluster, 0, facts_of_a_spark()), Error);
+}
+
+TEST(SetupPlan, OnlyPublicKeysTravelAndHostKeysArePinnedForEveryName) {
+  Cluster cluster = test_pair();
+  cluster.nodes[1].port = 2222;
+  const auto steps = ssh_steps(cluster, 0, {facts_of_a_spark(), facts_of_a_spark()});
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[0].lines, (std::vector<std::string>{"ssh-ed25519 AAAAuser nvidia@spark"}));
+  EXPECT_EQ(steps[1].lines,
+            (std::vector<std::string>{"[spark-2]:2222,[10.77.0.2]:2222,[192.168.100.2]:2222,[192.168.101.2]:2222 "
+                                      "ssh-ed25519 AAAAhost"}));
+}
+
+TEST(EnvironmentFile, PinsBothHalvesExactlyAndNoGid) {
+  const Cluster cluster = test_pair();
+  const std::string text = render_environment(cluster, cluster.nodes[0], facts_of_a_spark());
+  for (const char* line : {"\nNCCL_IB_HCA==rocep1s0f0:1,roceP2p1s0f0:1\n", "\nNCCL_SOCKET_IFNAME==enp1s0f0np0\n",
+                           "\nGLOO_SOCKET_IFNAME=enp1s0f0np0\n", "\nUCX_NET_DEVICES=rocep1s0f0:1,roceP2p1s0f0:1\n",
+                           "\nOMPI_MCA_btl_tcp_if_include=192.168.100.0/24,192.168.101.0/24\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+  }
+  EXPECT_EQ(text.find("\nNCCL_IB_GID_INDEX"), std::string::npos) << "resolved at launch, never written down";
+  EXPECT_EQ(text.find("MERGE_NICS"), std::string::npos);
+}
+
+TEST(EnvironmentFile, AHalfWithoutRdmaPinsNoHalfList) {
+  const Cluster cluster = test_pair();
+  SetupFacts facts = facts_of_a_spark();
+  facts.rdma_devices[1].clear();
+  const std::string text = render_environment(cluster, cluster.nodes[0], facts);
+  EXPECT_EQ(text.find("\nNCCL_IB_HCA="), std::string::npos);
+  EXPECT_NE(text.find("\nUCX_NET_DEVICES=enp1s0f0np0,enP2p1s0f0np0\n"), std::string::npos);
+}
+
+TEST(EnvironmentFile, ARingMeetsOverManagementAndNeverMergesPorts) {
+  const Cluster cluster = test_ring(3);
+  const std::string text = render_environment(cluster, cluster.nodes[0], facts_of_a_spark());
+  EXPECT_NE(text.find("\nNCCL_SOCKET_IFNAME==enP7s7\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\nNCCL_IB_SUBNET_AWARE_ROUTING=1\n"), std::string::npos);
+  EXPECT_NE(text.find("\nNCCL_IB_MERGE_NICS=0\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,109 @@
+// Two ends in one process over the loopback: bytes and pings really cross, and are counted and checked.
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "yoke/base/error.h"
+#include "yoke/link/agent.h"
+#include "yoke/link/flows.h"
+#include "yoke/link/measuring_actions.h"
+#include "yoke/link/ping_pong.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+const HalfPlace kHere{"127.0.0.1", "lo"};
+
+TEST(LinkTraffic, WhatIsSentArrivesAndTheWindowIsFull) {
+  std::vector<Socket> listeners, nobody;
+  listeners.push_back(listen_on_half(kHere));
+  listeners.push_back(listen_on_half(kHere));
+  const FlowRequest receive{.token = "secret", .send = {}, .streams = 2, .time = {0.2}};
+  FlowRequest send = receive;
+  for (const Socket& listener : listeners) send.send.push_back({kHere, listener.local()});
+  auto sender = std::async(std::launch::async, [&] { return move_bytes(nobody, send); });
+  const FlowOutcome received = move_bytes(listeners, receive);
+  const FlowOutcome sent = sender.get();
+  ASSERT_EQ(received.received.size(), 2U);
+  ASSERT_EQ(sent.sent.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(received.received[i].bytes, sent.sent[i].bytes);
+    EXPECT_GT(received.received[i].window_bytes, 0);
+    EXPECT_LT(received.received[i].window_bytes, received.received[i].bytes) << "senders begin before and end after";
+  }
+  EXPECT_NEAR(received.window.value, 0.2, 0.15);
+  EXPECT_GT(received.cores, 0);
+}
+
+TEST(LinkTraffic, AStrangerIsNotMeasured) {
+  Socket listener = listen_on_half(kHere);
+  Socket stranger = connect_tcp(listener.local(), {}, Deadline::after(2_s));
+  stranger.send_all("terces", Deadline::after(1_s));
+  Socket friendly = connect_on_half(kHere, listener.local(), "secret", Deadline::after(2_s));
+  friendly.send_all("hello", Deadline::after(1_s));
+  Socket accepted = accept_on_half(listener, "secret", Deadline::after(5_s));
+  std::string heard(5, ' ');
+  accepted.receive_exact(std::as_writable_bytes(std::span(heard)), Deadline::after(2_s));
+  EXPECT_EQ(heard, "hello");
+}
+
+TEST(LinkTraffic, ANodeThatNobodyReachesIsToldInTime) {
+  std::vector<Socket> nobody;
+  const Endpoint closed = listen_tcp({"127.0.0.1", 0}).local();
+  EXPECT_THROW(move_bytes(nobody, {.token = "t", .send = {{kHere, closed}}, .streams = 1, .time = {0.1}}), Error);
+}
+
+TEST(LinkTraffic, PingsOfEverySizeComeBack) {
+  Socket listener = listen_on_half(kHere);
+  const PingRequest request{
+      .token = "secret",
+      .from = kHere,
+      .to = listener.local(),
+      .rounds = {{.size = 8, .count = 101, .warm_up = 3}, {.size = 65536, .count = 1, .warm_up = 0}}};
+  auto other = std::async(std::launch::async, [&] { answer_pings(listener, request); });
+  const auto results = ping(request);
+  other.get();
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[0].count, 101);
+  EXPECT_GT(results[0].p50.value, 0);
+  EXPECT_LE(results[0].p50, results[0].p99);
+  EXPECT_LE(results[0].p99, results[0].most);
+  EXPECT_EQ(results[1].p50, results[1].most) << "of one message all percentiles are it";
+}
+
+TEST(LinkTraffic, PingsThatMakeNoSenseAreRefused) {
+  for (const PingRound& round : {PingRound{.size = 7}, PingRound{.size = 1 << 21}, PingRound{.count = 0}}) {
+    EXPECT_THROW(ping({.token = "t", .from = kHere, .to = {"127.0.0.1", 1}, .rounds = {round}}), Error);
+  }
+}
+
+TEST(LinkAgent, AnswersWhateverComes) {
+  const AgentActions actions = measuring_actions();
+  for (const char* line : {"", "{}", "[1", R"({"action":"fly","body":null})", R"({"action":"listen","body":7})",
+                           R"({"action":"answer-pings","body":null})",
+                           R"({"action":"perftest","body":)"
+                           R"({"commands":[["rm","-rf"]],"limit":1}})"}) {
+    EXPECT_THROW(read_answer_line(answer_request(actions, line)), Error) << line;
+  }
+  const Document ports = read_answer_line(answer_request(
+      actions, request_line("listen", Document::list({Document::map({{"address", Document::string("127.0.0.1")},
+                                                                     {"interface", Document::string("lo")}})}))));
+  EXPECT_EQ(ports.items.size(), 1U);
+}
+
+TEST(LinkAgent, ErrorsCrossWithCodeAndHint) {
+  const AgentActions actions = {
+      {"fail", [](const Document&) -> Document { throw Error(ErrorCode::kConflict, "in use", "wait"); }}};
+  try {
+    read_answer_line(answer_request(actions, request_line("fail", Document::null())));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kConflict);
+    EXPECT_EQ(error.hint(), "wait");
+  }
+}
+
+}  // namespace
+}  // namespace yoke
