@@ -156,6 +156,7 @@ TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
                                                                                     {"link", "setup"},
                                                                                     {"link", "test"},
                                                                                     {"link", "undo"},
+                                                                                    {"link", "discover"},
                                                                                     {"man"},
                                                                                     {"model"},
                                                                                     {"model", "deepen"},

@@ -48,6 +48,11 @@ void declare(CLI::App& app, const OptionTable& options) {
       case OptionRow::Kind::kPositional:
         app.add_option_function<std::string>(row.name, row.set);
         break;
+      case OptionRow::Kind::kPositionals:
+        app.add_option_function<std::vector<std::string>>(row.name, [&row](const std::vector<std::string>& words) {
+          for (const std::string& word : words) row.set(word);
+        });
+        break;
       case OptionRow::Kind::kRest:
         break;  // what follows "--" is not parsed: see Parser::parse
     }

@@ -19,7 +19,7 @@ std::optional<fs::path> find_cluster_file(const Session& session) {
 Cluster load_session_cluster(const Session& session) {
   if (const auto file = find_cluster_file(session)) return load_cluster(*file);
   throw Error(ErrorCode::kNotFound, "there is no cluster.yaml in this folder",
-              "write one (docs/cluster-file.md shows how), or name one with --cluster FILE");
+              "'yoke link discover ADDRESS… -o cluster.yaml' writes one; or name one with --cluster FILE");
 }
 
 }  // namespace yoke

@@ -25,9 +25,10 @@ CommandRow job_stop_command();  // of job_command
 CommandRow lab_command();
 CommandRow lab_fault_command();  // of lab_command
 CommandRow link_command();
-CommandRow link_setup_command();  // of link_command
-CommandRow link_test_command();   // of link_command
-CommandRow link_undo_command();   // of link_command
+CommandRow link_discover_command();  // of link_command
+CommandRow link_setup_command();     // of link_command
+CommandRow link_test_command();      // of link_command
+CommandRow link_undo_command();      // of link_command
 CommandRow man_command();
 CommandRow model_command();
 CommandRow model_shapes_command();  // of model_command

@@ -53,7 +53,7 @@ std::string two_columns(const std::vector<std::pair<std::string, std::string>>& 
 std::string option_lines(const OptionTable& options, bool positional) {
   std::vector<std::pair<std::string, std::string>> rows;
   for (const OptionRow& row : options.rows()) {
-    const bool is_positional = row.kind == OptionRow::Kind::kPositional || row.kind == OptionRow::Kind::kRest;
+    const bool is_positional = row.kind != OptionRow::Kind::kFlag && row.kind != OptionRow::Kind::kValue;
     if (is_positional == positional) rows.emplace_back(left_side(row), row.help);
   }
   return two_columns(rows);
@@ -67,6 +67,9 @@ std::string usage_line(const std::vector<std::string>& path, const CommandRow& c
     switch (row.kind) {
       case OptionRow::Kind::kPositional:
         line += row.presence == Presence::kRequired ? " " + row.name : " [" + row.name + "]";
+        break;
+      case OptionRow::Kind::kPositionals:
+        line += " [" + row.name + "…]";
         break;
       case OptionRow::Kind::kRest:
         line += " -- " + row.name + "…";

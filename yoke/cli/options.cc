@@ -141,6 +141,13 @@ void OptionTable::positional(std::string name, std::string help, std::optional<s
                    .set = [&target](const std::string& text) { target = text; }});
 }
 
+void OptionTable::positionals(std::string name, std::string help, std::vector<std::string>& target) {
+  rows_.push_back({.kind = OptionRow::Kind::kPositionals,
+                   .name = std::move(name),
+                   .help = std::move(help),
+                   .set = [&target](const std::string& text) { target.push_back(text); }});
+}
+
 void OptionTable::rest(std::string name, std::string help, std::vector<std::string>& target) {
   rows_.push_back({.kind = OptionRow::Kind::kRest,
                    .name = std::move(name),

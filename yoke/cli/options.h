@@ -19,7 +19,7 @@ namespace yoke {
 enum class Presence { kOptional, kRequired };
 
 struct OptionRow {
-  enum class Kind { kFlag, kValue, kPositional, kRest } kind;
+  enum class Kind { kFlag, kValue, kPositional, kPositionals, kRest } kind;
   std::string name;        // "--nodes", "-p,--prompt", or a positional's "NODE"
   std::string value_name;  // of a kValue
   std::string help;
@@ -48,6 +48,7 @@ class OptionTable {
   void positional(std::string name, std::string help, std::string& target, Presence presence,
                   std::vector<std::string> choices = {});
   void positional(std::string name, std::string help, std::optional<std::string>& target, Presence presence);
+  void positionals(std::string name, std::string help, std::vector<std::string>& target);  // any number, none too
   void rest(std::string name, std::string help, std::vector<std::string>& target);  // all that follows, after "--"
 
   const std::vector<OptionRow>& rows() const { return rows_; }

@@ -12,8 +12,8 @@ int say_where_you_stand(Session& session) {
   const auto file = find_cluster_file(session);
   std::string stand = "no cluster file in this folder";
   std::string next =
-      "'yoke lab up' makes a virtual cluster here; for real machines write cluster.yaml, a line a node is enough "
-      "(docs/cluster-file.md)";
+      "'yoke link discover ADDRESS… -o cluster.yaml' finds your machines and their cables; without any, 'yoke lab up' "
+      "makes a virtual cluster here";
   if (file) {
     const Cluster cluster = load_cluster(*file);
     stand = fmt::format("cluster '{}' from {}: {} node{}, head {}", cluster.name, file->native(), cluster.nodes.size(),

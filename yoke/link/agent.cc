@@ -11,6 +11,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
+#include "yoke/link/discover_node.h"
 #include "yoke/link/measuring_actions.h"
 #include "yoke/link/setup_actions.h"
 
@@ -81,6 +82,7 @@ std::optional<int> run_link_part(const std::vector<std::string>& arguments) {
   }
   AgentActions actions = measuring_actions();
   actions.merge(setup_actions());
+  actions.merge(discover_actions());
   std::string line;
   while (std::getline(std::cin, line)) {
     fmt::print("{}\n", answer_request(actions, line));

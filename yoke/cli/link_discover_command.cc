@@ -1,0 +1,282 @@
+// yoke link discover: the nodes, how they are cabled, and the cluster file that says so.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <future>
+#include <mutex>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+#include "yoke/base/hash.h"
+#include "yoke/base/progress.h"
+#include "yoke/base/text.h"
+#include "yoke/cli/cluster_file.h"
+#include "yoke/cli/commands.h"
+#include "yoke/cli/lab_head.h"
+#include "yoke/cli/link_discover_text.h"
+#include "yoke/lab/enter.h"
+#include "yoke/lab/state.h"
+#include "yoke/link/beacon_exchange.h"
+#include "yoke/spec/cluster_rules.h"
+
+namespace yoke {
+namespace fs = std::filesystem;
+namespace {
+
+// In a lab the command runs on the head node, whose files are its own: this names the file there by which the cluster
+// file comes back to the one who asked.
+constexpr const char* kHandOver = "YOKE_DISCOVER_HAND_OVER";
+constexpr Seconds kAnnounceTime{600};
+
+struct DiscoverArguments {
+  std::vector<std::string> addresses;
+  std::optional<std::string> user, name, output, seconds_text;
+  bool force = false, readdress = false, announce = false;
+};
+
+Seconds time_of(const DiscoverArguments& arguments) {
+  if (!arguments.seconds_text) return arguments.announce ? kAnnounceTime : Seconds{3};
+  const std::string& text = *arguments.seconds_text;
+  const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+  const auto parsed = parse_seconds(bare ? text + "s" : text);
+  if (!parsed) throw Error(ErrorCode::kUsage, "--seconds: " + parsed.error().message(), "--seconds 3, or 500ms");
+  if (parsed->value < 0.2 || parsed->value > 3600) {
+    throw Error(ErrorCode::kUsage, fmt::format("--seconds cannot be {}", printable(text, 40)),
+                "0.2 to 3600; 3 is usual");
+  }
+  return *parsed;
+}
+
+// user@address and address:port are what ssh and scp users write.
+ClusterNode machine_of(const std::string& text, const DiscoverArguments& arguments) {
+  ClusterNode machine{.name = "", .address = text, .user = arguments.user};
+  if (const auto at = text.find('@'); at != std::string::npos) {
+    machine.user = text.substr(0, at);
+    machine.address = text.substr(at + 1);
+  }
+  if (machine.address.empty() || machine.address.front() == '-' || text.front() == '@' ||
+      machine.address.find_first_of("/ ,;") != std::string::npos) {
+    throw Error(ErrorCode::kUsage, fmt::format("'{}' is no address", printable(text, 60)),
+                "give host names or IP addresses, with spaces between: yoke link discover 192.168.1.21 192.168.1.22");
+  }
+  return machine;
+}
+
+std::optional<Cluster> known_cluster(const Session& session) {
+  const auto file = find_cluster_file(session);
+  return file ? std::optional(load_cluster(*file)) : std::nullopt;
+}
+
+DiscoverOptions options_of(const Session& session, const DiscoverArguments& arguments) {
+  DiscoverOptions options{.machines = {}, .user = arguments.user, .time = time_of(arguments)};
+  if (arguments.readdress) options.adopt.addresses = AddressChoice::kPropose;
+  for (const std::string& text : arguments.addresses) options.machines.push_back(machine_of(text, arguments));
+  for (std::size_t i = 0; i < options.machines.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (options.machines[i].address != options.machines[j].address) continue;
+      throw Error(ErrorCode::kUsage, fmt::format("{} is given twice", options.machines[i].address),
+                  "give each machine once");
+    }
+  }
+  // The file that is there counts where nothing else is said, or where it is about these very machines.
+  std::optional<Cluster> known = known_cluster(session);
+  const bool about_others = known && std::any_of(options.machines.begin(), options.machines.end(), [&](const auto& m) {
+                              return std::none_of(known->nodes.begin(), known->nodes.end(),
+                                                  [&](const ClusterNode& node) { return node.address == m.address; });
+                            });
+  if (!known || about_others) {
+    if (arguments.name) options.adopt.known = Cluster{.name = *arguments.name};
+    return options;
+  }
+  if (options.machines.empty()) {
+    options.with_this_machine = false;  // the file says who is part
+    for (ClusterNode node : known->nodes) {
+      if (arguments.user) node.user = arguments.user;
+      node.halves.clear();
+      options.machines.push_back(std::move(node));
+    }
+  }
+  if (arguments.name) known->name = *arguments.name;
+  options.adopt.known = std::move(known);
+  return options;
+}
+
+// The work, in a thread, and meanwhile a line that lives.
+DiscoverResult discover_with_progress(DiscoverOptions options) {
+  std::mutex mutex;
+  std::string step = "looking at this machine";
+  options.on_step = [&](std::string_view what) {
+    const std::lock_guard lock(mutex);
+    step = what;
+  };
+  Progress progress("discovering", 0);
+  auto work = std::async(std::launch::async, [&] { return discover_cluster(options); });
+  while (work.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+    const std::lock_guard lock(mutex);
+    progress.update(0, step);
+  }
+  return work.get();
+}
+
+void refuse_to_overwrite(const DiscoverArguments& arguments) {
+  if (!arguments.output) return;
+  std::error_code failure;
+  if (fs::is_directory(*arguments.output, failure)) {
+    throw Error(ErrorCode::kUsage, fmt::format("'{}' is a folder", printable(*arguments.output, 80)),
+                "name a file: -o cluster.yaml");
+  }
+  if (arguments.force || !fs::exists(*arguments.output, failure)) return;
+  throw Error(ErrorCode::kConflict, fmt::format("'{}' is there already", printable(*arguments.output, 80)),
+              "--force replaces it; without -o the cluster file is printed");
+}
+
+int exit_status(const Discovery& found) {
+  const bool faulty = std::any_of(found.findings.begin(), found.findings.end(),
+                                  [](const Finding& finding) { return finding.severity == Severity::kFault; });
+  return faulty ? kExitFindings : kExitOk;
+}
+
+int discover(Session& session, const DiscoverArguments& arguments) {
+  DiscoverResult result = discover_with_progress(options_of(session, arguments));
+  const std::optional<Cluster>& cluster = result.discovery.cluster;
+  const char* hand_over = in_node() ? std::getenv(kHandOver) : nullptr;
+  if (cluster && arguments.output) write_file_atomically(*arguments.output, print_cluster(*cluster));
+  if (cluster && hand_over) write_file_atomically(hand_over, print_cluster(*cluster));
+  if (session.json) {
+    session.print_json(discovery_json(result));
+    return exit_status(result.discovery);
+  }
+  session.print(discovery_text(result));
+  if (cluster && arguments.output) session.print(fmt::format("\nThe cluster file is {}.\n", *arguments.output));
+  if (cluster && !arguments.output && !hand_over) {
+    session.print("\nThe cluster file (-o cluster.yaml writes it):\n\n" + print_cluster(*cluster));
+  }
+  return exit_status(result.discovery);
+}
+
+int announce(Session& session, const DiscoverArguments& arguments) {
+  if (!arguments.addresses.empty() || arguments.output) {
+    throw Error(ErrorCode::kUsage, "--announce takes neither addresses nor a file",
+                "it makes this machine known to a 'yoke link discover' on another");
+  }
+  const Machine machine = look_at_interfaces(std::nullopt);
+  const std::vector<Beacon> own = beacons_of(machine, read_node_identity(machine), management_address(machine));
+  if (own.empty()) {
+    throw Error(ErrorCode::kUnsupported, "this machine has no fast interfaces to announce itself on",
+                "run it on one of the nodes");
+  }
+  const Seconds time = time_of(arguments);
+  std::vector<std::string> interfaces;
+  for (const Beacon& beacon : own) interfaces.push_back(beacon.interface);
+  if (!session.json) {
+    session.print(fmt::format("{} announces itself for {} on {}; Ctrl-C ends it\n", own.front().hostname,
+                              to_string(time), fmt::join(interfaces, ", ")));
+  }
+  Document heard = Document::list();
+  exchange_beacons(own, time, [&](const HeardBeacon& one) {
+    if (session.json) {
+      heard.items.push_back(
+          Document::map({{"interface", Document::string(one.interface)}, {"beacon", to_json(one.beacon)}}));
+    } else {
+      session.print(fmt::format("heard {} ({}) on {}\n", one.beacon.hostname, one.beacon.interface, one.interface));
+    }
+  });
+  if (session.json) session.print_json(Document::map({{"heard", std::move(heard)}}));
+  return kExitOk;
+}
+
+// The same command, for the head node of a lab.
+std::vector<std::string> words_of(const Session& session, const DiscoverArguments& arguments) {
+  std::vector<std::string> words = {"link", "discover"};
+  words.insert(words.end(), arguments.addresses.begin(), arguments.addresses.end());
+  const auto add = [&](const char* option, const std::optional<std::string>& value) {
+    if (value) words.insert(words.end(), {option, *value});
+  };
+  add("--user", arguments.user);
+  add("--name", arguments.name);
+  add("--seconds", arguments.seconds_text);
+  if (arguments.readdress) words.emplace_back("--readdress");
+  if (arguments.announce) words.emplace_back("--announce");
+  if (session.json) words.emplace_back("--json");
+  if (session.quiet) words.emplace_back("--quiet");
+  return words;
+}
+
+// On the head node of a lab, where that is meant; what it hands over is written here.
+std::optional<int> discover_in_lab(Session& session, const DiscoverArguments& arguments) {
+  if (in_node()) return std::nullopt;
+  const std::optional<std::string> lab = session.lab              ? session.lab
+                                         : known_cluster(session) ? known_cluster(session)->lab
+                                                                  : std::nullopt;
+  if (!lab) return std::nullopt;
+  const LabLayout layout = load_layout(*lab);
+  if (layout.plain) {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("the nodes of lab '{}' have no cables: they are plain processes", *lab),
+                "discovery needs a lab with namespaces: 'yoke lab up' as root");
+  }
+  const std::string file = fmt::format("/run/yoke-lab/discovered-{}.yaml", random_token_hex(6));
+  if (arguments.output) setenv(kHandOver, file.c_str(), 1);
+  const std::optional<int> status = run_on_lab_head(session, words_of(session, arguments));
+  const auto first = find_node_init(*lab, layout.nodes.front().number);
+  if (!arguments.output || !first) return status;
+  const fs::path seen_here = fmt::format("/proc/{}/root{}", *first, file);
+  std::error_code failure;
+  if (!fs::exists(seen_here, failure)) return status;  // nothing was found: it said why
+  write_file_atomically(*arguments.output, read_file(seen_here));
+  fs::remove(seen_here, failure);
+  if (!session.json) session.print(fmt::format("\nThe cluster file is {}.\n", *arguments.output));
+  return status;
+}
+
+int run_discover(Session& session, const DiscoverArguments& arguments) {
+  time_of(arguments);
+  if (arguments.force && !arguments.output) {
+    throw Error(ErrorCode::kUsage, "--force without -o has nothing to replace", "-o cluster.yaml --force");
+  }
+  if (arguments.name && !is_plain_name(*arguments.name)) {
+    throw Error(ErrorCode::kUsage, fmt::format("'{}' cannot be a cluster's name", printable(*arguments.name, 70)),
+                "use letters, digits, '-', '_' and '.', at most 63, with a letter or digit first");
+  }
+  refuse_to_overwrite(arguments);
+  if (const auto status = discover_in_lab(session, arguments)) return *status;
+  return arguments.announce ? announce(session, arguments) : discover(session, arguments);
+}
+
+}  // namespace
+
+CommandRow link_discover_command() {
+  return {
+      .name = "discover",
+      .summary = "find the nodes and their cables, and write the cluster file",
+      .description =
+          "Reaches the machines by ssh and lets all of them send beacons on their fast interfaces and listen: so it "
+          "sees which port and half is cabled to which, without any address. Machines are those named, or else the "
+          "nodes of the cluster file, or else those whose beacons are heard here (start 'yoke link discover "
+          "--announce' on them). A beacon only proposes: a machine counts when ssh reaches it and knows its host key. "
+          "This machine is the head where it has fast interfaces and is not named. Addresses that are there are "
+          "adopted, whoever set them up, with advice; where there are none, or with --readdress, new ones are "
+          "proposed. Nothing is changed on any machine. Beacons need root (or sudo without a password); without, "
+          "the cabling is inferred from addresses. Exit status 1 where a cable or half does not work.",
+      .examples = {{"yoke link discover 192.168.1.21 192.168.1.22 -o cluster.yaml", "two machines, by address"},
+                   {"yoke link discover", "those of cluster.yaml, or who announces itself"},
+                   {"yoke link discover --announce", "on each of the other machines, before that"},
+                   {"yoke link discover --readdress -o cluster.yaml --force", "with new addresses, for setup"}},
+      .prepare = [](OptionTable& table) -> Action {
+        auto arguments = std::make_shared<DiscoverArguments>();
+        table.positionals("ADDRESS", "where ssh reaches a machine: its management address, or user@address",
+                          arguments->addresses);
+        table.value("--user", "USER", "log in as this user", arguments->user);
+        table.value("--seconds", "N", "how long to send and listen (3; 600 with --announce)", arguments->seconds_text);
+        table.value("-o,--output", "FILE", "write the cluster file there", arguments->output);
+        table.flag("--force", "replace FILE where it is there already", arguments->force);
+        table.value("--name", "NAME", "the cluster's name", arguments->name);
+        table.flag("--readdress", "propose new addresses even where there are some", arguments->readdress);
+        table.flag("--announce", "only make this machine known to a discovery elsewhere", arguments->announce);
+        return [arguments](Session& session) { return run_discover(session, *arguments); };
+      }};
+}
+
+}  // namespace yoke

@@ -1,0 +1,181 @@
+#include "yoke/cli/link_discover_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "yoke/report/table.h"
+
+namespace yoke {
+namespace {
+
+constexpr int kSchema = 1;
+
+std::string_view to_string(Severity severity) {
+  switch (severity) {
+    case Severity::kFault:
+      return "fault";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kNote:
+      return "note";
+  }
+  return "";
+}
+
+const FoundNode& node_at(const DiscoverResult& result, const LinkEnd& end) {
+  return result.nodes[static_cast<std::size_t>(end.node)];
+}
+
+// The address in the cluster file, which may be a proposal; without a file the one that is there.
+std::string address_of(const DiscoverResult& result, const LinkEnd& end) {
+  if (result.discovery.cluster) {
+    for (const Half& half : result.discovery.cluster->nodes[static_cast<std::size_t>(end.node)].halves) {
+      if (half.interface == end.interface) return to_string(half.address);
+    }
+    return "none";
+  }
+  const std::vector<Ipv4Prefix>& there = interface_at(result.nodes, end).addresses;
+  return there.empty() ? "none" : to_string(there.front());
+}
+
+std::string nodes_text(const DiscoverResult& result) {
+  Table table{.columns = {{.header = "node"},
+                          {.header = "address"},
+                          {.header = "fast interfaces"},
+                          {.header = "machine", .fit = ColumnFit::kShrinks}}};
+  for (const FoundNode& node : result.nodes) {
+    const Machine& machine = node.report.machine;
+    const auto fast = fast_interfaces(machine);
+    const auto live = std::count_if(fast.begin(), fast.end(), [](const auto* one) { return one->carrier; });
+    table.rows.push_back({node.access.name, node.access.address,
+                          fmt::format("{} of {} with carrier", live, fast.size()),
+                          machine.product.value_or(machine.os)});
+  }
+  return render_text(table);
+}
+
+std::string cables_text(const DiscoverResult& result) {
+  Table table{
+      .columns = {
+          {.header = "half"}, {.header = "from"}, {.header = "address"}, {.header = "to"}, {.header = "address"}}};
+  const auto place = [&](const LinkEnd& end) {
+    return fmt::format("{} port {} {}", node_at(result, end).access.name, end.port, end.interface);
+  };
+  for (const LinkSegment& segment : result.discovery.map.segments) {
+    const LinkEnd& a = segment.ends.front();
+    const LinkEnd& b = segment.ends.back();
+    if (segment.ends.size() == 2) {
+      const std::string half = a.half == b.half ? a.half : a.half + "-" + b.half;
+      table.rows.push_back({half, place(a), address_of(result, a), place(b), address_of(result, b)});
+      continue;
+    }
+    for (const LinkEnd& end : segment.ends) {
+      table.rows.push_back({end.half, place(end), address_of(result, end), "switch", ""});
+    }
+  }
+  return table.rows.empty() ? "" : "\n" + render_text(table, {.width = kUnlimitedWidth});
+}
+
+std::string topology_text(const DiscoverResult& result) {
+  const Discovery& found = result.discovery;
+  if (!found.map.topology) return "";
+  std::string text = "\nTopology: ";
+  switch (found.cluster->fabric->topology) {
+    case Topology::kDirect:
+      text += "a cable between two nodes";
+      break;
+    case Topology::kRing:
+      text += fmt::format("a ring of {} nodes", result.nodes.size());
+      break;
+    case Topology::kSwitch:
+      text += fmt::format("{} nodes at a switch", result.nodes.size());
+      break;
+  }
+  if (const auto name = switch_name(result.nodes)) text += fmt::format(" ({})", *name);
+  text += result.source == SightingSource::kBeacons
+              ? ", as beacons show.\n"
+              : ", inferred from addresses and LLDP: beacons could not be sent.\n";
+  if (!found.adopted) return text + "Addresses: proposed; 'yoke link setup' gives them to the interfaces.\n";
+  return text + fmt::format("Addresses: adopted as they are, set up by {} as it seems.\n", found.set_up_by);
+}
+
+std::string findings_text(const std::vector<Finding>& findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    text += fmt::format("\n{}: {}{} ({})\n", to_string(finding.severity), finding.node ? *finding.node + ": " : "",
+                        finding.what, finding.rule);
+    text += fmt::format("  seen: {}\n  means: {}\n  do: {}\n", finding.evidence, finding.consequence, finding.fix);
+  }
+  return text;
+}
+
+Document end_json(const DiscoverResult& result, const LinkEnd& end) {
+  return Document::map({{"node", Document::string(node_at(result, end).access.name)},
+                        {"port", Document::number(static_cast<std::int64_t>(end.port))},
+                        {"half", Document::string(end.half)},
+                        {"interface", Document::string(end.interface)}});
+}
+
+Document interface_json(const NetworkInterface& interface) {
+  Document addresses = Document::list();
+  for (const Ipv4Prefix& address : interface.addresses) addresses.items.push_back(Document::string(to_string(address)));
+  return Document::map({{"name", Document::string(interface.name)},
+                        {"port", Document::number(static_cast<std::int64_t>(*interface.port))},
+                        {"half", Document::string(*interface.half)},
+                        {"mac", Document::string(interface.mac)},
+                        {"up", Document::boolean(interface.up)},
+                        {"carrier", Document::boolean(interface.carrier)},
+                        {"mtu", Document::number(static_cast<std::int64_t>(interface.mtu))},
+                        {"addresses", std::move(addresses)}});
+}
+
+Document node_json(const FoundNode& node) {
+  Document interfaces = Document::list();
+  for (const NetworkInterface* interface : fast_interfaces(node.report.machine)) {
+    interfaces.items.push_back(interface_json(*interface));
+  }
+  Document json = Document::map({{"name", Document::string(node.access.name)},
+                                 {"address", Document::string(node.access.address)},
+                                 {"hostname", Document::string(node.report.machine.hostname)},
+                                 {"identity", Document::string(node.report.identity)}});
+  if (node.report.machine.product) json.add("product", Document::string(*node.report.machine.product));
+  json.add("interfaces", std::move(interfaces));
+  return json;
+}
+
+}  // namespace
+
+std::string discovery_text(const DiscoverResult& result) {
+  return nodes_text(result) + cables_text(result) + topology_text(result) + findings_text(result.discovery.findings);
+}
+
+Document discovery_json(const DiscoverResult& result) {
+  const Discovery& found = result.discovery;
+  Document nodes = Document::list();
+  for (const FoundNode& node : result.nodes) nodes.items.push_back(node_json(node));
+  Document segments = Document::list();
+  for (const LinkSegment& segment : found.map.segments) {
+    Document ends = Document::list();
+    for (const LinkEnd& end : segment.ends) ends.items.push_back(end_json(result, end));
+    segments.items.push_back(std::move(ends));
+  }
+  Document findings = Document::list();
+  for (const Finding& finding : found.findings) findings.items.push_back(to_json(finding));
+  const bool by_beacons = result.source == SightingSource::kBeacons;
+  Document json = Document::map({{"schema", Document::number(static_cast<std::int64_t>(kSchema))},
+                                 {"source", Document::string(by_beacons ? "beacons" : "addresses")},
+                                 {"nodes", std::move(nodes)},
+                                 {"segments", std::move(segments)}});
+  const auto topology = found.cluster ? std::optional(found.cluster->fabric->topology) : found.map.topology;
+  json.add("topology", topology ? Document::string(std::string(to_string(*topology))) : Document::null());
+  if (const auto name = switch_name(result.nodes)) json.add("switch", Document::string(*name));
+  json.add("adopted", Document::boolean(found.adopted));
+  json.add("set_up_by", Document::string(found.set_up_by));
+  json.add("findings", std::move(findings));
+  json.add("cluster", found.cluster ? to_json(*found.cluster) : Document::null());
+  return json;
+}
+
+}  // namespace yoke

@@ -1,0 +1,274 @@
+#include "yoke/link/discover.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <map>
+
+#include "yoke/base/error.h"
+#include "yoke/base/result.h"
+#include "yoke/job/node_channel.h"
+#include "yoke/link/node_agent.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+// Announcers send ten beacons a second, so this is enough to know who is there; the cabling is then heard in full.
+constexpr Seconds kExploring{0.5};
+constexpr int kRoundsMost = 16;  // a ring shows one more node to each side with every round
+
+std::optional<Ipv4> ipv4_of(const std::string& address) {
+  const auto parsed = parse_ipv4(address);
+  return parsed ? std::optional(*parsed) : std::nullopt;
+}
+
+// With root where it can be had; without, the node still tells its facts, and why it sends no beacons.
+std::unique_ptr<NodeAgent> start_agent(const ClusterNode& node, int index) {
+  try {
+    return std::make_unique<NodeAgent>(node, index, AgentRights::kRoot);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kPermission) throw;
+    return std::make_unique<NodeAgent>(node, index, AgentRights::kOwn);
+  }
+}
+
+template <class T>
+std::vector<Result<T>> all_at_once(std::size_t count, const std::function<T(std::size_t)>& function) {
+  std::vector<std::future<Result<T>>> tasks;
+  for (std::size_t i = 0; i < count; ++i) {
+    tasks.push_back(std::async(std::launch::async, [&function, i] { return try_to([&] { return function(i); }); }));
+  }
+  std::vector<Result<T>> results;
+  for (auto& task : tasks) results.push_back(task.get());
+  return results;
+}
+
+// A machine that ssh reached, with yoke's hand there. It stays for all questions of a discovery.
+struct Reached {
+  ClusterNode machine;
+  std::shared_ptr<NodeAgent> agent;
+};
+
+std::vector<Result<Reached>> reach(std::vector<ClusterNode> machines, int first, const DiscoverOptions& options) {
+  if (options.on_step) options.on_step("reaching the machines");
+  return all_at_once<Reached>(machines.size(), [&](std::size_t i) {
+    ClusterNode& machine = machines[i];
+    if (machine.name.empty()) machine.name = machine.address;
+    return Reached{machine, start_agent(machine, first + static_cast<int>(i))};
+  });
+}
+
+// All are asked at once, when all are there: carrying the program takes as long as it takes, and then all send and
+// listen together.
+std::vector<Result<FoundNode>> ask(const std::vector<Reached>& reached, const DiscoverOptions& options, Seconds time) {
+  if (options.on_step) options.on_step("listening on the cables");
+  return all_at_once<FoundNode>(reached.size(), [&](std::size_t i) {
+    const NodeQuestion question{.time = time, .address = ipv4_of(reached[i].machine.address)};
+    const Document answer = reached[i].agent->call("discover", to_json(question), time + 30_s);
+    return FoundNode{reached[i].machine, node_report_from_json(answer)};
+  });
+}
+
+template <class T>
+std::vector<T> all_or_throw(std::vector<Result<T>> answers) {
+  std::vector<T> values;
+  std::optional<Error> first;
+  std::string others;
+  for (Result<T>& answer : answers) {
+    if (answer) {
+      values.push_back(*std::move(answer));
+    } else if (!first || answer.error().code() == ErrorCode::kInterrupted) {
+      first = answer.error();
+      others.clear();
+    } else if (first->code() != ErrorCode::kInterrupted) {
+      others += "; also: " + answer.error().message();
+    }
+  }
+  if (first) throw Error(first->code(), first->message() + others, first->hint());
+  return values;
+}
+
+// This machine, where it has fast interfaces of its own and is not among those named: the user sits at a node.
+std::optional<ClusterNode> this_machine(const std::vector<ClusterNode>& named) {
+  for (std::size_t i = 0; i < named.size(); ++i) {
+    if (is_this_machine(named[i], static_cast<int>(i))) return std::nullopt;
+  }
+  const Machine machine = look_at_interfaces(std::nullopt);
+  const auto address = management_address(machine);
+  const bool has_rdma = std::any_of(machine.rdma_devices.begin(), machine.rdma_devices.end(),
+                                    [](const RdmaDevice& device) { return device.interface.has_value(); });
+  if (!named.empty() && !has_rdma) return std::nullopt;
+  if (fast_interfaces(machine).empty()) return std::nullopt;
+  if (!address) {
+    throw Error(ErrorCode::kUnavailable, "this machine has no address besides those of its fast interfaces",
+                "connect its management port; the nodes reach each other by ssh over it");
+  }
+  return ClusterNode{.name = "", .address = to_string(*address)};
+}
+
+// Whom the nodes heard that is not among them: by identity, the address that the beacon proposes.
+std::map<std::string, Beacon> proposals(const std::vector<FoundNode>& nodes) {
+  std::map<std::string, Beacon> found;
+  for (const FoundNode& node : nodes) {
+    for (const HeardBeacon& heard : node.report.heard) {
+      const bool known = std::any_of(nodes.begin(), nodes.end(), [&](const FoundNode& other) {
+        return other.report.identity == heard.beacon.node;
+      });
+      if (!known) found.emplace(heard.beacon.node, heard.beacon);
+    }
+  }
+  return found;
+}
+
+Finding unconfirmed(const Beacon& beacon, const std::string& why, const std::string& hint) {
+  return {.rule = "beacon-not-confirmed",
+          .severity = Severity::kFault,
+          .node = beacon.hostname,
+          .what = fmt::format("a machine that calls itself {} is on the cable, but ssh does not confirm it",
+                              beacon.hostname),
+          .evidence = why,
+          .consequence = "it is left out",
+          .fix = hint.empty() ? "give its address: yoke link discover ADDRESS…" : hint};
+}
+
+// Reaches the machine that a beacon proposes; an Error where ssh does not, or it is another than the beacon's sender.
+Reached confirm(const Beacon& beacon, int index, const DiscoverOptions& options) {
+  if (!beacon.address) throw Error(ErrorCode::kUnavailable, "its beacon proposes no address");
+  const ClusterNode machine{.name = beacon.hostname, .address = to_string(*beacon.address), .user = options.user};
+  Reached reached = all_or_throw(reach({machine}, index, options)).front();
+  const FoundNode told = all_or_throw(ask({reached}, options, {0})).front();
+  if (told.report.identity == beacon.node) return reached;
+  throw Error(ErrorCode::kUnavailable, fmt::format("the machine at {} is {}, and sent another beacon", machine.address,
+                                                   told.report.machine.hostname));
+}
+
+// Follows what beacons propose; what cannot be confirmed becomes a finding, once. True where somebody is new.
+bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions& options,
+            std::vector<Reached>& reached, std::map<std::string, Finding>& refused) {
+  std::vector<Beacon> fresh;
+  for (const auto& [identity, beacon] : proposed) {
+    if (!refused.contains(identity)) fresh.push_back(beacon);
+  }
+  std::sort(fresh.begin(), fresh.end(), [](const Beacon& a, const Beacon& b) { return a.hostname < b.hostname; });
+  const auto answers = all_at_once<Reached>(
+      fresh.size(), [&](std::size_t i) { return confirm(fresh[i], static_cast<int>(reached.size() + i), options); });
+  bool somebody = false;
+  for (std::size_t i = 0; i < fresh.size(); ++i) {
+    if (answers[i]) {
+      reached.push_back(*answers[i]);
+      somebody = true;
+    } else {
+      refused.emplace(fresh[i].node, unconfirmed(fresh[i], answers[i].error().message(), answers[i].error().hint()));
+    }
+  }
+  return somebody;
+}
+
+[[noreturn]] void throw_nobody(const std::map<std::string, Finding>& refused, const FoundNode& here) {
+  for (const auto& [identity, finding] : refused) {
+    throw Error(ErrorCode::kUnavailable, fmt::format("{}: {}", finding.what, finding.evidence), finding.fix);
+  }
+  if (here.report.beacon_problem) {
+    throw Error(ErrorCode::kPermission, *here.report.beacon_problem,
+                "run as root, let sudo run without a password, or name the machines: yoke link discover ADDRESS…");
+  }
+  throw Error(ErrorCode::kUnavailable, "no beacon was heard on the fast interfaces",
+              "run 'yoke link discover --announce' on the other machines first, or name them: yoke link discover "
+              "ADDRESS…");
+}
+
+// From nobody named to all that beacons show and ssh confirms.
+std::vector<Reached> explore(const DiscoverOptions& options, std::vector<Finding>& findings) {
+  const auto here = this_machine({});
+  if (!here) {
+    throw Error(ErrorCode::kUnsupported, "this machine has no fast interfaces to listen on",
+                "run it on one of the nodes, or name them: yoke link discover ADDRESS…");
+  }
+  std::vector<Reached> reached = all_or_throw(reach({*here}, 0, options));
+  std::map<std::string, Finding> refused;
+  std::vector<FoundNode> nodes;
+  for (int round = 0; round < kRoundsMost; ++round) {
+    nodes = all_or_throw(ask(reached, options, kExploring));
+    if (!follow(proposals(nodes), options, reached, refused)) break;
+  }
+  if (reached.size() == 1) throw_nobody(refused, nodes.front());
+  for (const auto& [identity, finding] : refused) findings.push_back(finding);
+  return reached;
+}
+
+void refuse_odd_addresses(const std::vector<FoundNode>& nodes) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto same =
+        std::find_if(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(i),
+                     [&](const auto& other) { return other.report.identity == nodes[i].report.identity; });
+    if (same != nodes.begin() + static_cast<std::ptrdiff_t>(i)) {
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("{} and {} are the same machine, {}", same->access.address, nodes[i].access.address,
+                              nodes[i].report.machine.hostname),
+                  "give one address for each machine");
+    }
+    const auto address = ipv4_of(nodes[i].access.address);
+    for (const NetworkInterface* interface : fast_interfaces(nodes[i].report.machine)) {
+      for (const Ipv4Prefix& prefix : interface->addresses) {
+        if (!address || prefix.address != *address) continue;
+        const auto better = management_address(nodes[i].report.machine);
+        throw Error(ErrorCode::kUsage,
+                    fmt::format("{} is on the fast interface {} of {}", nodes[i].access.address, interface->name,
+                                nodes[i].report.machine.hostname),
+                    better ? fmt::format("give its management address: {}", to_string(*better))
+                           : "give its address on the management network");
+      }
+    }
+  }
+}
+
+// Those named, and this machine in front where it is a node too.
+std::vector<Reached> reach_named(const DiscoverOptions& options) {
+  std::vector<ClusterNode> machines = options.machines;
+  const auto here = options.with_this_machine ? this_machine(machines) : std::nullopt;
+  if (here) machines.insert(machines.begin(), *here);
+  if (machines.size() < 2) {
+    throw Error(ErrorCode::kUsage, "one machine is no cluster",
+                "name the others too: yoke link discover ADDRESS ADDRESS…");
+  }
+  return all_or_throw(reach(machines, 0, options));
+}
+
+// Who hears whom: by beacons where all nodes could send them, else by what addresses tell.
+LinkMap map_nodes(DiscoverResult& result) {
+  const auto mute = std::find_if(result.nodes.begin(), result.nodes.end(),
+                                 [](const FoundNode& node) { return node.report.beacon_problem.has_value(); });
+  std::vector<Sighting> sightings = sightings_from_beacons(result.nodes);
+  if (mute != result.nodes.end()) {
+    result.source = SightingSource::kAddresses;
+    for (const Sighting& sighting : sightings_from_addresses(result.nodes)) sightings.push_back(sighting);
+    if (sightings.empty()) {
+      throw Error(ErrorCode::kPermission,
+                  fmt::format("{} cannot send beacons: {}", mute->access.name, *mute->report.beacon_problem),
+                  "log in there as root (--user root), or let sudo run without a password while this is done");
+    }
+  }
+  return infer_topology(topology_nodes(result.nodes), sightings,
+                        {.source = result.source, .switch_seen = switch_name(result.nodes).has_value()});
+}
+
+}  // namespace
+
+DiscoverResult discover_cluster(const DiscoverOptions& options) {
+  std::vector<Finding> others;
+  const std::vector<Reached> reached = options.machines.empty() ? explore(options, others) : reach_named(options);
+  DiscoverResult result{.nodes = all_or_throw(ask(reached, options, options.time)), .discovery = {}};
+  refuse_odd_addresses(result.nodes);
+  name_nodes(result.nodes);
+  LinkMap map = map_nodes(result);
+  if (others.empty()) others = tell_strangers(result.nodes);  // exploring has told all that stay out
+  result.discovery = adopt_cluster(result.nodes, std::move(map), options.adopt);
+  std::vector<Finding>& findings = result.discovery.findings;
+  findings.insert(findings.end(), others.begin(), others.end());
+  return result;
+}
+
+}  // namespace yoke

@@ -1,0 +1,118 @@
+#include "yoke/link/topology.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "yoke/link/topology_findings.h"
+
+namespace yoke {
+namespace {
+
+// Ends that are joined by sightings, directly or through others: lost frames between two of many do no harm.
+std::vector<LinkSegment> segments_of(const std::vector<Sighting>& sightings) {
+  std::map<LinkEnd, std::set<LinkEnd>> heard;
+  for (const Sighting& sighting : sightings) {
+    heard[sighting.by].insert(sighting.from);
+    heard[sighting.from].insert(sighting.by);
+  }
+  std::vector<LinkSegment> segments;
+  std::set<LinkEnd> done;
+  for (const auto& [start, neighbours] : heard) {
+    if (done.contains(start)) continue;
+    std::vector<LinkEnd> ends = {start};
+    done.insert(start);
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      for (const LinkEnd& next : heard[ends[i]]) {
+        if (done.insert(next).second) ends.push_back(next);
+      }
+    }
+    std::sort(ends.begin(), ends.end());
+    segments.push_back({std::move(ends)});
+  }
+  return segments;
+}
+
+bool is_loop(const LinkSegment& segment) { return segment.ends.front().node == segment.ends.back().node; }
+
+// For each node those it shares a cable with.
+std::vector<std::set<int>> neighbours_by_cable(std::size_t nodes, const std::vector<LinkSegment>& segments) {
+  std::vector<std::set<int>> neighbours(nodes);
+  for (const LinkSegment& segment : segments) {
+    const int a = segment.ends.front().node;
+    const int b = segment.ends.back().node;
+    neighbours[static_cast<std::size_t>(a)].insert(b);
+    neighbours[static_cast<std::size_t>(b)].insert(a);
+  }
+  return neighbours;
+}
+
+// Around from the first node, in the direction of its first port; empty where the cables make no single ring.
+std::vector<int> ring_order(const std::vector<LinkSegment>& segments, const std::vector<std::set<int>>& neighbours) {
+  const bool two_each = std::all_of(neighbours.begin(), neighbours.end(), [](const auto& n) { return n.size() == 2; });
+  if (!two_each || neighbours.size() < 3) return {};
+  // Segments are in the order of their first ends, so this is the one on the first node's first joined port.
+  std::vector<int> order = {0, segments.front().ends.back().node};
+  while (order.size() <= neighbours.size()) {
+    const std::set<int>& next = neighbours[static_cast<std::size_t>(order.back())];
+    const int onward = *next.begin() == order[order.size() - 2] ? *next.rbegin() : *next.begin();
+    if (onward == order.front()) break;
+    order.push_back(onward);
+  }
+  return order.size() == neighbours.size() ? order : std::vector<int>{};
+}
+
+bool is_switch(const std::vector<LinkSegment>& segments, std::size_t nodes) {
+  const bool shared =
+      std::any_of(segments.begin(), segments.end(), [](const LinkSegment& s) { return s.ends.size() > 2; });
+  const auto joins_all = [&](const LinkSegment& segment) {
+    for (int node = 0; node < static_cast<int>(nodes); ++node) {
+      if (!segment.joins(node)) return false;
+    }
+    return true;
+  };
+  return shared && std::any_of(segments.begin(), segments.end(), joins_all);
+}
+
+}  // namespace
+
+bool LinkSegment::joins(int node) const {
+  return std::any_of(ends.begin(), ends.end(), [&](const LinkEnd& end) { return end.node == node; });
+}
+
+LinkMap infer_topology(const std::vector<TopologyNode>& nodes, const std::vector<Sighting>& sightings,
+                       TopologyOptions options) {
+  LinkMap map;
+  for (std::size_t i = 0; i < nodes.size(); ++i) map.order.push_back(static_cast<int>(i));
+  std::vector<LinkSegment> loops;
+  for (LinkSegment& segment : segments_of(sightings)) (is_loop(segment) ? loops : map.segments).push_back(segment);
+
+  const TopologyFindings findings{nodes, map.segments};
+  findings.tell_loops(loops, map.findings);
+  const bool some_shared =
+      std::any_of(map.segments.begin(), map.segments.end(), [](const LinkSegment& s) { return s.ends.size() > 2; });
+  if (is_switch(map.segments, nodes.size())) {
+    map.topology = Topology::kSwitch;
+  } else if (!some_shared && !map.segments.empty()) {
+    const auto neighbours = neighbours_by_cable(nodes.size(), map.segments);
+    const std::vector<int> around = ring_order(map.segments, neighbours);
+    if (nodes.size() == 2) map.topology = options.switch_seen ? Topology::kSwitch : Topology::kDirect;
+    if (!around.empty()) {
+      map.topology = Topology::kRing;
+      map.order = around;
+    }
+    findings.tell_crossed(map.findings);
+  }
+  if (options.source == SightingSource::kBeacons) {
+    findings.tell_silent_nodes(map.findings);
+    findings.tell_silent_halves(map.findings);
+    findings.tell_one_way(sightings, map.findings);
+  }
+  if (!map.topology) findings.tell_unknown(map.findings);
+  return map;
+}
+
+}  // namespace yoke
