@@ -86,7 +86,10 @@ Bytes cgroup_memory_used(const std::filesystem::path& usage_file) {
   }
   const bool is_v2 = usage_file.filename() == "memory.current";
   const std::string stat = read_file(usage_file.parent_path() / "memory.stat");
-  return {std::max<std::int64_t>(0, usage - find_stat(stat, is_v2 ? "inactive_file" : "total_inactive_file"))};
+  // What the kernel gives back before anything fails, read once or often (probe/available_memory.cc).
+  const std::int64_t cache = is_v2 ? find_stat(stat, "inactive_file") + find_stat(stat, "active_file")
+                                   : find_stat(stat, "total_inactive_file") + find_stat(stat, "total_active_file");
+  return {std::max<std::int64_t>(0, usage - cache)};
 }
 
 }  // namespace yoke

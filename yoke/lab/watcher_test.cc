@@ -243,7 +243,7 @@ TEST(Meminfo, UsageIsWithoutTheCacheThatCanBeGivenBack) {
   const fs::path v2 = scratch.path() / "v2";
   for (const fs::path& folder : {v1, v2}) fs::create_directory(folder);
   write_file_atomically(v1 / "memory.usage_in_bytes", "10000\n");
-  write_file_atomically(v1 / "memory.stat", "inactive_file 1\ntotal_inactive_file 4000\n");
+  write_file_atomically(v1 / "memory.stat", "inactive_file 1\ntotal_inactive_file 3000\ntotal_active_file 1000\n");
   write_file_atomically(v2 / "memory.current", "10000\n");
   write_file_atomically(v2 / "memory.stat", "anon 7\ninactive_file 20000\nactive_file 1\n");
   EXPECT_EQ(cgroup_memory_used(v1 / "memory.usage_in_bytes"), Bytes{6000});

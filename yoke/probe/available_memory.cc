@@ -31,19 +31,22 @@ std::optional<std::int64_t> number_in(const FileTree& tree, const std::string& f
 }
 
 struct GroupFiles {
-  std::string_view root, limit, usage, cache;
+  std::string_view root, limit, usage, inactive_cache, active_cache;
 };
-constexpr GroupFiles kVersion2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "};
+constexpr GroupFiles kVersion2 = {"/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file ", "active_file "};
 constexpr GroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                                  "total_inactive_file "};
+                                  "total_inactive_file ", "total_active_file "};
 
-// What one group leaves. Pages of files that nobody uses at the moment are given back before anything fails, so they
-// count as free.
+// What one group leaves. Pages of files are given back before anything fails, so they count as free: also those that
+// were read twice and thus are called active, as in the kernel's own MemAvailable. A model's files are such pages as
+// soon as a second rank has loaded them.
 std::optional<std::int64_t> left_in(const FileTree& tree, const GroupFiles& files, const std::string& folder) {
   const auto limit = number_in(tree, folder + "/" + std::string(files.limit));
   const auto usage = number_in(tree, folder + "/" + std::string(files.usage));
   if (!limit || !usage) return std::nullopt;
-  const std::int64_t cache = field_of(tree, folder + "/memory.stat", files.cache).value_or(0);
+  const std::string stat = folder + "/memory.stat";
+  const std::int64_t cache =
+      field_of(tree, stat, files.inactive_cache).value_or(0) + field_of(tree, stat, files.active_cache).value_or(0);
   return std::max<std::int64_t>(0, *limit - std::max<std::int64_t>(0, *usage - cache));
 }
 

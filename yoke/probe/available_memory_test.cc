@@ -22,7 +22,7 @@ TEST(AvailableMemory, IsLessInsideALimitAnywhereAbove) {
   tree.add_file("/sys/fs/cgroup/user.slice/memory.max", "300000\n");
   tree.add_file("/sys/fs/cgroup/user.slice/memory.current", "200000\n");
   EXPECT_EQ(available_memory(tree), Bytes{100'000});
-  tree.add_file("/sys/fs/cgroup/user.slice/memory.stat", "anon 1\ninactive_file 50000\n");
+  tree.add_file("/sys/fs/cgroup/user.slice/memory.stat", "anon 1\ninactive_file 30000\nactive_file 20000\n");
   EXPECT_EQ(available_memory(tree), Bytes{150'000}) << "file pages are given back";
   tree.add_file("/sys/fs/cgroup/user.slice/memory.current", "900000\n");
   EXPECT_EQ(available_memory(tree), Bytes{0});
