@@ -135,6 +135,8 @@ TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
                                                                                     {"bench", "scaling"},
                                                                                     {"bench", "recovery"},
                                                                                     {"chat"},
+                                                                                    {"check"},
+                                                                                    {"check", "nccl-log"},
                                                                                     {"cluster"},
                                                                                     {"cluster", "show"},
                                                                                     {"cluster", "reach"},

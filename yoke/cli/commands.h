@@ -14,6 +14,8 @@ std::vector<CommandRow> bench_machine_commands();  // of bench_command
 CommandRow bench_recovery_command();               // of bench_command
 CommandRow bench_scaling_command();                // of bench_command
 CommandRow chat_command();
+CommandRow check_command();
+CommandRow check_nccl_log_command();  // of check_command
 CommandRow cluster_command();
 CommandRow cluster_reach_command();  // of cluster_command
 CommandRow completion_command();

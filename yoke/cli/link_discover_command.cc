@@ -267,7 +267,7 @@ CommandRow link_discover_command() {
       .prepare = [](OptionTable& table) -> Action {
         auto arguments = std::make_shared<DiscoverArguments>();
         table.positionals("ADDRESS", "where ssh reaches a machine: its management address, or user@address",
-                          arguments->addresses);
+                          arguments->addresses, Presence::kOptional);
         table.value("--user", "USER", "log in as this user", arguments->user);
         table.value("--seconds", "N", "how long to send and listen (3; 600 with --announce)", arguments->seconds_text);
         table.value("-o,--output", "FILE", "write the cluster file there", arguments->output);

@@ -141,10 +141,11 @@ void OptionTable::positional(std::string name, std::string help, std::optional<s
                    .set = [&target](const std::string& text) { target = text; }});
 }
 
-void OptionTable::positionals(std::string name, std::string help, std::vector<std::string>& target) {
+void OptionTable::positionals(std::string name, std::string help, std::vector<std::string>& target, Presence presence) {
   rows_.push_back({.kind = OptionRow::Kind::kPositionals,
                    .name = std::move(name),
                    .help = std::move(help),
+                   .presence = presence,
                    .set = [&target](const std::string& text) { target.push_back(text); }});
 }
 

@@ -48,7 +48,8 @@ class OptionTable {
   void positional(std::string name, std::string help, std::string& target, Presence presence,
                   std::vector<std::string> choices = {});
   void positional(std::string name, std::string help, std::optional<std::string>& target, Presence presence);
-  void positionals(std::string name, std::string help, std::vector<std::string>& target);  // any number, none too
+  // Any number of them; none only where they are optional.
+  void positionals(std::string name, std::string help, std::vector<std::string>& target, Presence presence);
   void rest(std::string name, std::string help, std::vector<std::string>& target);  // all that follows, after "--"
 
   const std::vector<OptionRow>& rows() const { return rows_; }

@@ -16,6 +16,7 @@ void visit_fields(Visitor& visit, Finding& finding) {
   visit.required("rule", finding.rule);
   visit.required("severity", finding.severity);
   visit.optional("node", finding.node);
+  visit.optional("subject", finding.subject);
   visit.required("what", finding.what);
   visit.required("evidence", finding.evidence);
   visit.required("consequence", finding.consequence);

@@ -16,7 +16,8 @@ enum class Severity {
 struct Finding {
   std::string rule;  // a stable name, such as "half-idle", for scripts and for the documentation
   Severity severity = Severity::kNote;
-  std::optional<std::string> node;  // absent: the whole cluster
+  std::optional<std::string> node;          // absent: the whole cluster
+  std::optional<std::string> subject = {};  // what on the node: an interface, a device, a variable, a file
   std::string what;
   std::string evidence;
   std::string consequence;

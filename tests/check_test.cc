@@ -1,0 +1,250 @@
+// yoke check, as a person or a script meets it: on captures, on logs, and in a lab with each of its faults.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/lab_fixture.h"
+#include "yoke/base/clock.h"
+#include "yoke/base/json.h"
+#include "yoke/base/text.h"
+#include "yoke/check/rules.h"
+#include "yoke/cli/check_node.h"
+
+namespace yoke {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+const fs::path kRoot = YOKE_SOURCE_DIR;
+
+// "rule node subject" of each finding, one a line.
+std::string findings_in(const Outcome& outcome) {
+  const Document document = parse_json(outcome.out, "yoke check");
+  if (const Document* error = document.find("error")) return "error: " + error->find("message")->text;
+  std::string lines;
+  for (const Document& finding : document.find("findings")->items) {
+    const auto text = [&](const char* key) { return finding.find(key) ? finding.find(key)->text : "-"; };
+    lines += fmt::format("{} {} {}\n", text("rule"), text("node"), text("subject"));
+  }
+  return lines;
+}
+
+Outcome check_captures(const std::vector<std::string>& machines, std::vector<std::string> more = {"--json"}) {
+  std::vector<std::string> arguments = {"check"};
+  for (const std::string& machine : machines) {
+    arguments.insert(arguments.end(), {"--root", (kRoot / "tests/fixtures" / machine).native()});
+  }
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return run_yoke(arguments, {.folder = "/"});
+}
+
+struct Capture {
+  std::vector<std::string> machines;
+  std::string findings;
+};
+void PrintTo(const Capture& capture, std::ostream* out) { *out << capture.machines.front(); }
+
+class CheckCaptures : public testing::TestWithParam<Capture> {};
+TEST_P(CheckCaptures, GiveTheirFaultAndNoOther) {
+  const Outcome outcome = check_captures(GetParam().machines);
+  EXPECT_EQ(findings_in(outcome), GetParam().findings);
+  EXPECT_EQ(outcome.exit_status, GetParam().findings.empty() ? 3 : 1);  // captures are never measured
+}
+INSTANTIATE_TEST_SUITE_P(
+    Fixtures, CheckCaptures,
+    testing::Values(
+        Capture{{"spark-pair", "spark-pair-2"}, ""}, Capture{{"spark-pair"}, ""}, Capture{{"spark-ring"}, ""},
+        Capture{{"b300"}, ""}, Capture{{"laptop"}, ""}, Capture{{"dell-pro-max-gb10"}, ""}, Capture{{"asus-gx10"}, ""},
+        Capture{{"hp-zgx-nano"}, ""}, Capture{{"nixos-names"}, ""}, Capture{{"gid-drift", "spark-pair-2"}, ""},
+        Capture{{"half-down", "spark-pair-2"}, "half-down spark-1 enp1s0f0np0\n"},
+        Capture{{"half-unaddressed", "spark-pair-2"}, "half-unaddressed spark-1 enP2p1s0f0np0\n"},
+        Capture{{"link-local"}, "half-unaddressed spark-1 enP2p1s0f0np0\n"},
+        Capture{{"mtu-1500"}, "mtu-small spark-1 enp1s0f0np0, enP2p1s0f0np0\n"},
+        Capture{{"mtu-1500", "spark-pair-2"}, "mtu-differs spark-1 enp1s0f0np0\nmtu-differs spark-1 enP2p1s0f0np0\n"},
+        Capture{{"same-subnet", "spark-pair-2"}, "subnet-shared spark-1 enP2p1s0f0np0\n"},
+        Capture{{"narrow-pcie", "spark-pair-2"}, "pcie-narrow spark-1 enP2p1s0f0np0\n"},
+        Capture{{"port-speed-100", "spark-pair-2"}, "port-slow spark-1 enp1s0f0np0\n"},
+        Capture{{"nvlink-dead"}, "gpu-off-nvlink b300-1 GPU2\n"}, Capture{{"nic-missing"}, "nic-far b300-1 GPU7\n"}));
+
+TEST(Check, SaysWhatEvidenceCostAndFix) {
+  const Outcome outcome = check_captures({"narrow-pcie"}, {});
+  EXPECT_EQ(outcome.exit_status, 1);
+  for (const char* text : {"warning pcie-narrow: spark-1, enP2p1s0f0np0", "what   ", "evidence   32 GT/s x2 now",
+                           "costs  ", "fix  ", "1 finding: 0 faults, 1 warning."}) {
+    EXPECT_THAT(outcome.out, HasSubstr(text));
+  }
+  EXPECT_THAT(check_captures({"spark-pair"}, {}).out, HasSubstr("Clean: "));
+}
+
+TEST(Check, APageForAForumIsShortAndHoldsNoSecrets) {
+  const Outcome outcome = check_captures({"narrow-pcie", "spark-pair-2"}, {"--paste"});
+  EXPECT_EQ(outcome.exit_status, 1);
+  EXPECT_LT(split(outcome.out, '\n').size(), 60U);
+  EXPECT_THAT(outcome.out, HasSubstr("32 GT/s x2"));
+  EXPECT_THAT(outcome.out, HasSubstr("pcie-narrow"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("NOT-A-SERIAL")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("0a:10:0")));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("GPU-0000")));
+}
+
+struct Wrong {
+  std::vector<std::string> arguments;
+  int exit_status;
+  std::string message, hint;
+};
+TEST(Check, MistakesGetOneClearErrorWithAHint) {
+  const ScratchDir scratch;
+  write_file_atomically(scratch.path() / "empty.log", "nothing of NCCL\n");
+  const std::string fixture = (kRoot / "tests/fixtures/spark-pair").native();
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {{"check", "--root", "nowhere"}, 5, "nowhere", ""},
+           {{"check", "--root", fixture, "--root", fixture}, 2, "two captures are of 'spark-1'", "another machine"},
+           {{"check", "--changed", "--root", fixture}, 2, "not captures", "leave out --root"},
+           {{"check", "--changed", "--paste"}, 2, "do not go together", "one after the other"},
+           {{"check", "--paste", "--json", "--root", fixture}, 2, "not JSON", "leave out --json"},
+           {{"check", "--root", fixture, "--node", "spark-9"}, 2, "there is no node 'spark-9'", "spark-1"},
+           {{"check", "--timeout", "0s"}, 2, "above zero", "10s"},
+           {{"check", "--no-mesure"}, 2, "no option '--no-mesure'", "--no-measure"},
+           {{"check", "ncl-log"}, 2, "no command 'ncl-log'", "nccl-log"},
+           {{"check", "nccl-log"}, 2, "needs FILE", "NCCL_DEBUG=INFO"},
+           {{"check", "nccl-log", "none.log"}, 5, "none.log", ""},
+           {{"check", "nccl-log", "empty.log"}, 4, "no line of NCCL", "NCCL_DEBUG=INFO"}}) {
+    const Outcome outcome = run_yoke(wrong.arguments, {.folder = scratch.path()});
+    EXPECT_EQ(outcome.exit_status, wrong.exit_status) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(wrong.message));
+    EXPECT_THAT(outcome.err, HasSubstr(wrong.hint));
+  }
+}
+
+TEST(Check, ReadsNcclLogsInWordsAndTellsByItsExitStatus) {
+  const fs::path logs = kRoot / "tests/corpus/nccl_log_fuzz";
+  const Outcome good = run_yoke({"check", "nccl-log", (logs / "good.log").native()});
+  EXPECT_EQ(good.exit_status, 0) << good.err;
+  EXPECT_THAT(good.out, HasSubstr("(both halves)"));
+  const Outcome both =
+      run_yoke({"check", "nccl-log", (logs / "good.log").native(), (logs / "tcp.log").native(), "--json"});
+  EXPECT_EQ(both.exit_status, 1) << both.err;
+  EXPECT_EQ(findings_in(both), "nccl-tcp node-b enP7s7:192.168.0.111\n");
+}
+
+TEST(Check, RemembersACleanCheckAndTellsWhatChanged) {
+  const ScratchDir scratch;
+  const auto check = [&](std::vector<std::string> arguments, const std::string& pin) {
+    arguments.insert(arguments.begin(), "check");
+    return run_yoke(
+        arguments, {.environment = {{"XDG_DATA_HOME", scratch.path()}, {"NCCL_DEBUG", pin}}, .folder = scratch.path()});
+  };
+  EXPECT_EQ(check({"--changed"}, "WARN").exit_status, 5);
+  const Outcome first = check({"--json"}, "WARN");
+  if (first.exit_status != 3) GTEST_SKIP() << "this machine itself has findings: " << findings_in(first);
+  const Outcome same = check({"--changed"}, "WARN");
+  EXPECT_EQ(same.exit_status, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("Nothing changed"));
+  const Outcome changed = check({"--changed"}, "INFO");
+  EXPECT_EQ(changed.exit_status, 1);
+  EXPECT_THAT(changed.out, HasSubstr("NCCL_DEBUG"));
+  EXPECT_THAT(changed.out, HasSubstr("'INFO'"));
+}
+
+TEST(Check, ReadsThePolicyOfForwardingAndTheRulesBeforeIt) {
+  const auto read = [](std::string_view rules) {
+    CheckedNode node;
+    read_forward_rules(rules, {"enp1s0f0np0"}, node);
+    return fmt::format("{} {}", node.forward_policy.value_or("-"), node.forward_accepts);
+  };
+  EXPECT_EQ(read(""), "- false");
+  EXPECT_EQ(read("-P FORWARD ACCEPT\n"), "ACCEPT false");
+  EXPECT_EQ(read("-P FORWARD DROP\n-A FORWARD -o docker0 -j ACCEPT\n-A FORWARD -j DOCKER-USER\n"), "DROP false");
+  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER -j ACCEPT\n"), "DROP true");
+  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER -i enp1s0f0np0 -j ACCEPT\n"), "DROP true");
+  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER -i eth0 -j ACCEPT\n"), "DROP false");
+}
+
+TEST(Docs, ChecksListsEveryRuleWithItsSeverityInTheTablesOrder) {
+  const std::string text = read_file(kRoot / "docs/checks.md");
+  std::size_t last = 0;
+  for (const Rule& rule : rule_table()) {
+    const std::string line = fmt::format("| `{}` | {} | {} |", rule.name,
+                                         rule.severity == Severity::kFault ? "fault" : "warning", rule.about);
+    const std::size_t at = text.find(line);
+    ASSERT_NE(at, std::string::npos) << "docs/checks.md lacks: " << line;
+    EXPECT_GT(at, last);
+    last = at;
+  }
+}
+
+struct LabFault {
+  std::vector<std::string> words;
+  std::string findings;
+};
+
+// The hardware tree follows its faults within a moment.
+std::string settled(const TestLab& lab, const std::string& wanted) {
+  std::string found;
+  for (int i = 0; i < 8; ++i) {
+    found = findings_in(lab.yoke({"check", "--no-measure", "--json", "--timeout", "4s"}));
+    if (found == wanted) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  }
+  return found;
+}
+
+TEST(LabCheck, EachFaultIsFoundOnItsNodeAndHalfAndNothingElseIs) {
+  if (const auto why = why_no_labs({"nft", "ping"})) GTEST_SKIP() << *why;
+  const TestLab lab({"--nodes", "2"});
+  EXPECT_EQ(settled(lab, ""), "");
+  for (const LabFault& fault :
+       std::vector<LabFault>{{{"cable-pulled", "--node", "2"}, "port-down spark-2 port 0\n"},
+                             {{"half-down", "--node", "1", "--half", "A"}, "half-down spark-1 enp1s0f0np0\n"},
+                             {{"half-unaddressed", "--node", "2"}, "half-unaddressed spark-2 enP2p1s0f0np0\n"},
+                             {{"mtu-mismatch", "--node", "2"}, "mtu-differs spark-2 enP2p1s0f0np0\n"},
+                             {{"same-subnet", "--node", "1"}, "subnet-shared spark-1 enP2p1s0f0np0\n"},
+                             {{"narrow-pcie", "--node", "2"}, "pcie-narrow spark-2 enP2p1s0f0np0\n"},
+                             {{"port-speed-100", "--node", "2"}, "port-slow spark-2 enp1s0f0np0\n"},
+                             {{"management-only", "--node", "2"}, "route-elsewhere spark-2 enP7s7\n"},
+                             {{"firewall", "--node", "2"}, "firewall spark-2 enp1s0f0np0\n"},
+                             {{"gid-drift", "--node", "2"}, ""},
+                             {{"power-off", "--node", "2"}, "node-unreachable spark-2 -\n"}}) {
+    std::vector<std::string> arguments = {"lab", "fault", "--name", lab.name};
+    arguments.insert(arguments.end(), fault.words.begin(), fault.words.end());
+    ASSERT_EQ(lab.yoke(arguments).exit_status, 0) << fault.words[0];
+    EXPECT_EQ(settled(lab, fault.findings), fault.findings) << fault.words[0];
+    if (fault.words[0] == "power-off") lab.yoke({"lab", "fault", "--name", lab.name, "power-on", "--node", "2"});
+    ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "clear"}).exit_status, 0);
+    EXPECT_EQ(settled(lab, ""), "") << "after " << fault.words[0];
+  }
+  const Outcome changed = lab.yoke({"check", "--changed", "--no-measure"});
+  EXPECT_EQ(changed.exit_status, 0) << changed.out << changed.err;
+}
+
+TEST(LabCheck, MeasuresEachHalfAndTellsTheOneThatIsSilentlySlow) {
+  if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
+  if (run_yoke({"link", "test", "--help"}).exit_status != 0) GTEST_SKIP() << "this program has no 'yoke link test'";
+  const TestLab lab({"--nodes", "2"});
+  const Outcome clean = lab.yoke({"check", "--json"});
+  EXPECT_EQ(findings_in(clean), "");
+  EXPECT_EQ(clean.exit_status, 0) << clean.out << clean.err;
+  ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "slow-half", "--node", "2"}).exit_status, 0);
+  const Outcome slow = lab.yoke({"check", "--json"});
+  EXPECT_EQ(slow.exit_status, 1);
+  EXPECT_EQ(findings_in(slow), "half-degraded spark-1 enP2p1s0f0np0\n");
+  const Outcome changed = lab.yoke({"check", "--changed"});
+  EXPECT_EQ(changed.exit_status, 1);
+  EXPECT_THAT(changed.out, HasSubstr("rate of enP2p1s0f0np0"));
+}
+
+TEST(LabTimingCheck, FourNodesAreLookedAtInThreeSeconds) {
+  if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
+  const TestLab lab({"--nodes", "4", "--topology", "ring"});
+  EXPECT_EQ(settled(lab, ""), "");  // the first carries the program to the nodes
+  const Instant start = real_clock().now();
+  const Outcome outcome = lab.yoke({"check", "--no-measure", "--json"});
+  EXPECT_LT(to_seconds(real_clock().now() - start).value, 3) << outcome.out;
+  EXPECT_EQ(outcome.exit_status, 3);
+}
+
+}  // namespace
+}  // namespace yoke

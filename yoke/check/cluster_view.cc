@@ -1,0 +1,198 @@
+#include "yoke/check/cluster_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace yoke {
+namespace {
+
+bool is_link_local(Ipv4 address) { return (address.value >> 16U) == 0xA9FE; }  // 169.254/16
+
+// The wanted address where the interface has it, else one of the wanted network, else the first that is no makeshift.
+std::optional<Ipv4Prefix> address_of(const NetworkInterface& interface, const std::optional<Ipv4Prefix>& wanted) {
+  const auto& all = interface.addresses;
+  if (all.empty()) return std::nullopt;
+  if (wanted) {
+    for (const Ipv4Prefix& address : all) {
+      if (address.address == wanted->address) return address;
+    }
+    for (const Ipv4Prefix& address : all) {
+      if (wanted->contains(address.address)) return address;
+    }
+  }
+  const auto proper = std::find_if(all.begin(), all.end(), [](const auto& a) { return !is_link_local(a.address); });
+  return proper == all.end() ? all.front() : *proper;
+}
+
+void fill_from_machine(HalfEnd& end) {
+  const Machine& machine = *end.node->machine;
+  end.interface = find_interface(machine, end.name);
+  if (!end.interface) return;
+  end.port = end.interface->port.value_or(0);
+  if (end.interface->half) end.half = *end.interface->half;
+  if (end.interface->rdma_device) end.rdma = find_rdma_device(machine, *end.interface->rdma_device);
+  end.address = address_of(*end.interface, end.wanted);
+}
+
+// Without the cluster file's word: ports with a link on any half. A port without cable is nobody's fault.
+std::vector<HalfEnd> cabled_halves(const CheckedNode& node) {
+  const std::vector<const NetworkInterface*> fast = fast_interfaces(*node.machine);
+  std::set<int> cabled;
+  for (const NetworkInterface* interface : fast) {
+    if (interface->up && interface->carrier) cabled.insert(*interface->port);
+  }
+  std::vector<HalfEnd> ends;
+  for (const NetworkInterface* interface : fast) {
+    if (!cabled.contains(*interface->port)) continue;
+    HalfEnd end{.node = &node, .name = interface->name};
+    fill_from_machine(end);
+    ends.push_back(std::move(end));
+  }
+  return ends;
+}
+
+std::vector<HalfEnd> named_halves(const CheckedNode& node, const ClusterNode& place) {
+  std::vector<HalfEnd> ends;
+  for (std::size_t i = 0; i < place.halves.size(); ++i) {
+    HalfEnd end{.node = &node,
+                .name = place.halves[i].interface,
+                .half = std::string(1, static_cast<char>('A' + i % 26)),
+                .wanted = place.halves[i].address};
+    fill_from_machine(end);
+    ends.push_back(std::move(end));
+  }
+  return ends;
+}
+
+const ClusterNode* find_place(const CheckFacts& facts, const std::string& name) {
+  if (!facts.cluster) return nullptr;
+  for (const ClusterNode& place : facts.cluster->nodes) {
+    if (place.name == name) return &place;
+  }
+  return nullptr;
+}
+
+void join(std::vector<HalfEnd>& halves, std::size_t a, std::size_t b) {
+  halves[a].peers.push_back(b);
+  halves[b].peers.push_back(a);
+}
+
+// Two machines with one cable each: its halves belong together whatever their addresses say, which may be the fault.
+bool join_by_cable(const CheckFacts& facts, std::vector<HalfEnd>& halves) {
+  if (facts.nodes.size() != 2) return false;
+  std::vector<std::set<int>> ports(2);
+  for (const HalfEnd& end : halves) ports[end.node == &facts.nodes[1]].insert(end.port);
+  if (ports[0].size() != 1 || ports[1].size() != 1) return false;
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    for (std::size_t j = i + 1; j < halves.size(); ++j) {
+      if (halves[i].node != halves[j].node && halves[i].half == halves[j].half) join(halves, i, j);
+    }
+  }
+  return true;
+}
+
+void find_peers(const CheckFacts& facts, std::vector<HalfEnd>& halves) {
+  const bool named = std::all_of(halves.begin(), halves.end(), [](const HalfEnd& end) { return end.wanted; });
+  if (!named && join_by_cable(facts, halves)) return;
+  std::vector<std::set<const CheckedNode*>> met(halves.size());  // each end has one peer on a node
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    for (std::size_t j = i + 1; j < halves.size(); ++j) {
+      const auto& a = halves[i].wanted ? halves[i].wanted : halves[i].address;
+      const auto& b = halves[j].wanted ? halves[j].wanted : halves[j].address;
+      if (halves[i].node == halves[j].node || !a || !b || a->network() != b->network()) continue;
+      if (met[i].contains(halves[j].node) || met[j].contains(halves[i].node)) continue;
+      met[i].insert(halves[j].node);
+      met[j].insert(halves[i].node);
+      join(halves, i, j);
+    }
+  }
+}
+
+}  // namespace
+
+std::string HalfEnd::title() const { return fmt::format("half {} of port {} ({})", half, port, name); }
+
+ClusterView::ClusterView(const CheckFacts& given) : facts(given), lab(given.cluster && given.cluster->lab) {
+  for (const CheckedNode& node : facts.nodes) {
+    if (!node.machine) continue;
+    const ClusterNode* place = find_place(facts, node.name);
+    std::vector<HalfEnd> ends = place && !place->halves.empty() ? named_halves(node, *place) : cabled_halves(node);
+    std::move(ends.begin(), ends.end(), std::back_inserter(halves));
+  }
+  find_peers(facts, halves);
+}
+
+std::vector<const HalfEnd*> ClusterView::halves_of(const CheckedNode& node) const {
+  std::vector<const HalfEnd*> found;
+  for (const HalfEnd& end : halves) {
+    if (end.node == &node) found.push_back(&end);
+  }
+  return found;
+}
+
+const HalfEnd* ClusterView::find_half(std::string_view node, std::string_view interface) const {
+  for (const HalfEnd& end : halves) {
+    if (end.node->name == node && end.name == interface) return &end;
+  }
+  return nullptr;
+}
+
+const CheckedNode* ClusterView::find_node(std::string_view name) const {
+  for (const CheckedNode& node : facts.nodes) {
+    if (node.name == name) return &node;
+  }
+  return nullptr;
+}
+
+int ClusterView::mtu_wanted() const {
+  return facts.cluster && facts.cluster->fabric ? facts.cluster->fabric->mtu : Fabric{}.mtu;
+}
+
+bool are_joined(const HalfEnd& a, const HalfEnd& b) {
+  return a.works() && b.works() && a.address->network() == b.address->network();
+}
+
+bool share_subnet(const HalfEnd& a, const HalfEnd& b) {
+  if (!a.interface || !b.interface || a.node != b.node || &a == &b) return false;
+  for (const Ipv4Prefix& one : a.interface->addresses) {
+    for (const Ipv4Prefix& other : b.interface->addresses) {
+      if (overlap(one.network(), other.network())) return true;
+    }
+  }
+  return false;
+}
+
+bool shares_a_subnet(const ClusterView& view, const HalfEnd& end) {
+  const std::vector<const HalfEnd*> own = view.halves_of(*end.node);
+  return std::any_of(own.begin(), own.end(), [&](const HalfEnd* half) { return share_subnet(end, *half); });
+}
+
+const Hardware* hardware_of(const Machine& machine) {
+  for (const Hardware& hardware : hardware_catalogue()) {
+    for (const Gpu& gpu : machine.gpus) {
+      if (gpu.name.starts_with(hardware.gpu)) return &hardware;
+    }
+  }
+  return nullptr;
+}
+
+bool is_gb10(const Machine& machine) {
+  const Hardware* hardware = hardware_of(machine);
+  return hardware && hardware->name == "spark";
+}
+
+std::optional<std::string> route_to(const Machine& machine, Ipv4 address) {
+  const Route* best = nullptr;
+  const auto length = [](const Route& route) { return route.destination ? route.destination->length : -1; };
+  for (const Route& route : machine.routes) {
+    if (route.down || (route.destination && !route.destination->contains(address))) continue;
+    const bool better = !best || length(route) > length(*best) ||
+                        (length(route) == length(*best) && route.metric.value_or(0) < best->metric.value_or(0));
+    if (better) best = &route;
+  }
+  return best ? std::optional(best->interface) : std::nullopt;
+}
+
+}  // namespace yoke

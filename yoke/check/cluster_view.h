@@ -1,0 +1,57 @@
+// The facts as rules want to see them: every half in use with both of its ends. Pointers go into the CheckFacts, which
+// must outlive the view.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "yoke/check/facts.h"
+#include "yoke/spec/hardware.h"
+
+namespace yoke {
+
+// One node's end of a half. In use are the halves that the cluster file names; without these, both halves of every port
+// that has a link on one of them.
+struct HalfEnd {
+  const CheckedNode* node = nullptr;
+  std::string name;                             // of the interface
+  const NetworkInterface* interface = nullptr;  // null: the cluster file names one that the machine does not have
+  const RdmaDevice* rdma = nullptr;             // null: none
+  int port = 0;
+  std::string half;                   // "A", "B"
+  std::optional<Ipv4Prefix> wanted;   // the cluster file's address
+  std::optional<Ipv4Prefix> address;  // the interface's own; the wanted one where it has that
+  std::vector<std::size_t> peers;     // its other ends, as places in ClusterView::halves
+
+  bool is_up() const { return interface && interface->up && interface->carrier; }
+  bool works() const { return is_up() && address; }  // as far as this end alone can tell
+  std::string title() const;                         // "half B of port 0 (enP2p1s0f0np0)"
+};
+
+struct ClusterView {
+  explicit ClusterView(const CheckFacts& facts);
+
+  const CheckFacts& facts;
+  std::vector<HalfEnd> halves;  // node by node, port by port
+  bool lab = false;             // virtual nodes: they show another machine's hardware but have their own limits
+
+  std::vector<const HalfEnd*> halves_of(const CheckedNode& node) const;
+  const HalfEnd* find_half(std::string_view node, std::string_view interface) const;
+  const CheckedNode* find_node(std::string_view name) const;
+  int mtu_wanted() const;
+};
+
+// Both ends work and are in one network.
+bool are_joined(const HalfEnd& a, const HalfEnd& b);
+// Whether two halves of one node have addresses in one network.
+bool share_subnet(const HalfEnd& a, const HalfEnd& b);
+// Whether this half does so with any other: one rule tells that, and the rest would only repeat it.
+bool shares_a_subnet(const ClusterView& view, const HalfEnd& end);
+// The catalogue's row for the machine, by its GPU; null where it is not in there.
+const Hardware* hardware_of(const Machine& machine);
+bool is_gb10(const Machine& machine);
+// The interface by which packets to an address leave; nothing where no route leads there.
+std::optional<std::string> route_to(const Machine& machine, Ipv4 address);
+
+}  // namespace yoke

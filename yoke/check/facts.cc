@@ -1,0 +1,71 @@
+#include "yoke/check/facts.h"
+
+#include <array>
+
+#include "yoke/base/fields.h"
+#include "yoke/base/ip_fields.h"
+
+namespace yoke {
+
+// These have their own functions, whose fields are described beside them.
+inline void read_field(const Document& document, Machine& value) { value = machine_from_json(document); }
+inline void write_field(Document& document, const Machine& value) { document = to_json(value); }
+inline void read_field(const Document& document, Cluster& value) { value = cluster_from_json(document); }
+inline void write_field(Document& document, const Cluster& value) { document = to_json(value); }
+inline void read_field(const Document& document, Measurement& value) { value = measurement_from_json(document); }
+inline void write_field(Document& document, const Measurement& value) { document = to_json(value); }
+
+constexpr auto enum_names(NodeFailureKind) {
+  return std::array{std::pair{"asks", NodeFailureKind::kAsks}, std::pair{"unreachable", NodeFailureKind::kUnreachable},
+                    std::pair{"other", NodeFailureKind::kOther}};
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, PathTrial& path) {
+  visit.required("interface", path.interface);
+  visit.required("peer", path.peer);
+  visit.required("peer_address", path.peer_address);
+  visit.required("large_size", path.large_size);
+  visit.optional("small", path.small);
+  visit.optional("large", path.large);
+  visit.optional("connects", path.connects);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, NameTrial& name) {
+  visit.required("name", name.name);
+  visit.optional("addresses", name.addresses);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, NodeFailure& failure) {
+  visit.required("kind", failure.kind);
+  visit.required("message", failure.message);
+  visit.optional("hint", failure.hint);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, CheckedNode& node) {
+  visit.required("name", node.name);
+  visit.optional("machine", node.machine);
+  visit.optional("failure", node.failure);
+  visit.optional("paths", node.paths);
+  visit.optional("names", node.names);
+  visit.optional("forward_policy", node.forward_policy);
+  visit.optional("forward_accepts", node.forward_accepts);
+  visit.optional("clock_ahead", node.clock_ahead);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, CheckFacts& facts) {
+  visit.optional("cluster", facts.cluster);
+  visit.required("nodes", facts.nodes);
+  visit.optional("measurement", facts.measurement);
+}
+
+Document to_json(const CheckFacts& facts) { return to_document(facts); }
+CheckFacts check_facts_from_json(const Document& document) { return from_document<CheckFacts>(document); }
+Document to_json(const CheckedNode& node) { return to_document(node); }
+CheckedNode checked_node_from_json(const Document& document) { return from_document<CheckedNode>(document); }
+
+}  // namespace yoke

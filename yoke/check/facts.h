@@ -1,0 +1,73 @@
+// Everything that the rules look at, as plain data: the machine behind each node, what was tried from it, and what was
+// measured between the nodes. `yoke check` gathers it (yoke/cli/check_collect.h) and remembers it when all was well.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/base/ip.h"
+#include "yoke/base/units.h"
+#include "yoke/spec/cluster.h"
+#include "yoke/spec/machine.h"
+#include "yoke/spec/measurement.h"
+
+namespace yoke {
+
+// What passes from one of a node's halves to the other end of it. Absent: not tried, or this machine cannot.
+struct PathTrial {
+  std::string interface;         // of this node
+  std::string peer;              // the other node
+  Ipv4 peer_address;             // its end of the half
+  int large_size = 0;            // of the whole packet that was tried, in bytes
+  std::optional<bool> small;     // a small ping is answered
+  std::optional<bool> large;     // one that fills the MTU and may not be cut is answered
+  std::optional<bool> connects;  // a TCP connection to a port that nobody serves is refused, not swallowed
+  friend bool operator==(const PathTrial&, const PathTrial&) = default;
+};
+
+// To what a node's name resolves, asked on another node.
+struct NameTrial {
+  std::string name;
+  std::vector<Ipv4> addresses;  // empty: it does not resolve
+  friend bool operator==(const NameTrial&, const NameTrial&) = default;
+};
+
+enum class NodeFailureKind {
+  kAsks,         // ssh wants a password or the acceptance of a host key
+  kUnreachable,  // no answer
+  kOther,        // reached, but the facts could not be had
+};
+
+// Why a node could not be looked at.
+struct NodeFailure {
+  NodeFailureKind kind = NodeFailureKind::kOther;
+  std::string message, hint;
+  friend bool operator==(const NodeFailure&, const NodeFailure&) = default;
+};
+
+struct CheckedNode {
+  std::string name;
+  std::optional<Machine> machine;  // absent: see failure
+  std::optional<NodeFailure> failure;
+  std::vector<PathTrial> paths;
+  std::vector<NameTrial> names;
+  std::optional<std::string> forward_policy;  // of iptables: "ACCEPT", "DROP"; absent: not known, or no right to ask
+  bool forward_accepts = false;               // a rule before the policy lets everything, or the fast interfaces, pass
+  std::optional<Seconds> clock_ahead;         // of the head's clock; negative: behind
+  friend bool operator==(const CheckedNode&, const CheckedNode&) = default;
+};
+
+struct CheckFacts {
+  std::optional<Cluster> cluster;  // absent: machines without a cluster file, such as captures
+  std::vector<CheckedNode> nodes;  // in the cluster file's order
+  std::optional<Measurement> measurement;
+  friend bool operator==(const CheckFacts&, const CheckFacts&) = default;
+};
+
+Document to_json(const CheckFacts& facts);
+CheckFacts check_facts_from_json(const Document& document);
+Document to_json(const CheckedNode& node);
+CheckedNode checked_node_from_json(const Document& document);
+
+}  // namespace yoke

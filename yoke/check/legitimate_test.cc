@@ -1,0 +1,197 @@
+// What is legitimate is never told, and what one rule explains is not told again by another.
+#include <gtest/gtest.h>
+
+#include "yoke/base/json.h"
+#include "yoke/check/made_facts.h"
+#include "yoke/check/rules.h"
+
+namespace yoke {
+namespace {
+
+std::string rules_of(const CheckFacts& facts) {
+  std::string names;
+  for (const Finding& finding : run_rules(facts)) {
+    names += fmt::format("{}{} {} {}", names.empty() ? "" : "; ", finding.rule, finding.node.value_or("-"),
+                         finding.subject.value_or("-"));
+  }
+  return names;
+}
+
+void set(CheckFacts& facts, std::string name, std::string value) {
+  facts.nodes[1].machine->settings.push_back({std::move(name), std::move(value), "environment"});
+}
+
+TEST(Legitimate, ManagementAsTheWayToMeetAndNvidiasOwnListOfAllFourDevices) {
+  CheckFacts facts = made_pair();
+  for (const char* variable : {"NCCL_SOCKET_IFNAME", "UCX_NET_DEVICES", "OMPI_MCA_btl_tcp_if_include"}) {
+    set(facts, variable, "enP7s7");
+  }
+  set(facts, "NCCL_IB_HCA", "rocep1s0f0,rocep1s0f1,roceP2p1s0f0,roceP2p1s0f1");
+  set(facts, "NCCL_IB_SUBNET_AWARE_ROUTING", "1");
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, ExcludingPinsExactPinsNetworksAndARightGidIndex) {
+  CheckFacts facts = made_pair();
+  set(facts, "NCCL_SOCKET_IFNAME", "^docker0,lo");
+  set(facts, "NCCL_IB_HCA", "=rocep1s0f0:1,roceP2p1s0f0:1");
+  set(facts, "OMPI_MCA_btl_tcp_if_include", "192.168.1.0/24");
+  set(facts, "UCX_NET_DEVICES", "rocep1s0f0:1,roceP2p1s0f0:1");
+  set(facts, "NCCL_IB_GID_INDEX", "3");
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, ADriftedGidIndexThatNobodyPinned) {
+  CheckFacts facts = made_pair();
+  rdma_of(facts, 1, "roceP2p1s0f0").gids[3].index = 4;
+  rdma_of(facts, 1, "roceP2p1s0f0").gid_index = 4;
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, AnIdleGpuOnASlowPcieLinkAtALowClock) {
+  CheckFacts facts = made_pair();
+  Gpu& gpu = facts.nodes[1].machine->gpus[0];
+  gpu.pcie = PcieLink{2.5, 16, 32, 16};
+  gpu.utilization_percent = 0;
+  gpu.clock_mhz = 208;
+  gpu.power_w = 4;
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, ABusyGpuThatIsLimitedByItsPowerNotStuck) {
+  CheckFacts facts = made_pair();
+  Gpu& gpu = facts.nodes[1].machine->gpus[0];
+  gpu.utilization_percent = 99;
+  gpu.clock_mhz = 2400;
+  gpu.power_w = 90;
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, LoadedMemoryAndUnusedSwap) {
+  CheckFacts facts = made_pair();
+  facts.nodes[1].machine->memory.available = Bytes{12LL << 30};
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, ANameThatDoesNotResolveAndWifiBesideTheWire) {
+  CheckFacts facts = made_pair();
+  facts.nodes[0].names[0].addresses.clear();
+  NetworkInterface wifi{.name = "wlP9s9", .kind = InterfaceKind::kWifi, .mac = "", .up = true};
+  wifi.carrier = true;
+  wifi.addresses = {*parse_ipv4_prefix("192.168.1.99/24")};
+  facts.nodes[1].machine->interfaces.push_back(wifi);
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, DockersPolicyOnAPairAndARingThatForwards) {
+  CheckFacts facts = made_pair();
+  facts.nodes[1].forward_policy = "DROP";
+  EXPECT_EQ(rules_of(facts), "");
+  facts.nodes[0].machine->routes.push_back(
+      {.destination = made_address(120, 0), .gateway = made_address(100, 2).address, .interface = kHalfA});
+  EXPECT_EQ(rules_of(facts), "docker-forward spark-2 iptables FORWARD");
+  facts.nodes[1].forward_accepts = true;
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, AnMtuOf1500ThatTheClusterFileAsksFor) {
+  CheckFacts facts = made_pair();
+  facts.cluster->fabric->mtu = 1500;
+  for (const std::size_t node : {0U, 1U}) {
+    for (const char* half : {kHalfA, kHalfB}) interface_of(facts, node, half).mtu = 1500;
+  }
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, AnAllReduceOverTcpBesideALinkByRdma) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{3e9};
+  facts.measurement->all_reduce->carrier = "direct";
+  EXPECT_EQ(rules_of(facts), "");
+  facts.measurement->transports = {"tcp"};
+  EXPECT_EQ(rules_of(facts), "collective-slow - -");
+}
+
+TEST(Legitimate, InALabTheLimitsOfThisMachineAreNotTheNodes) {
+  CheckFacts facts = made_pair();
+  facts.cluster->lab = "lab";
+  Machine& machine = *facts.nodes[1].machine;
+  machine.containers.inside = "docker";
+  machine.memlock_unlimited = false;
+  machine.memlock = Bytes{64 << 10};
+  machine.memory.swap_free = Bytes{0};
+  machine.gpus[0].index.reset();
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Explained, ADownHalfIsNotToldAgainByWhatItDoesNotCarry) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  interface_of(facts, 1, kHalfB).up = interface_of(facts, 1, kHalfB).carrier = false;
+  interface_of(facts, 1, kHalfB).addresses.clear();
+  interface_of(facts, 0, kHalfB).carrier = false;
+  rdma_of(facts, 1, "roceP2p1s0f0").state = "DOWN";
+  for (CheckedNode& node : facts.nodes) node.paths[1].small = node.paths[1].large = node.paths[1].connects = false;
+  for (HalfMeasurement& half : facts.measurement->halves) {
+    if (half.from_interface != kHalfB) continue;
+    half.alone = half.together = half.both_ways = {};
+    half.failure = "no carrier";
+  }
+  facts.measurement->all_reduce.reset();
+  facts.measurement->counters = {{"spark-1", kHalfB, "port_xmit_discards", 2}};
+  EXPECT_EQ(rules_of(facts), "half-down spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, ANarrowPcieLinkAccountsForHalfTheRateButNotForATenth) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce.reset();
+  interface_of(facts, 1, kHalfB).pcie = PcieLink{32, 2, 32, 4};
+  const auto carries = [&](double rate) {
+    for (HalfMeasurement& half : facts.measurement->halves) {
+      if (half.from_interface == kHalfB) half.alone = half.together = half.both_ways = BitsPerSecond{rate};
+    }
+  };
+  carries(50e9);
+  EXPECT_EQ(rules_of(facts), "pcie-narrow spark-2 enP2p1s0f0np0");
+  carries(10e9);
+  EXPECT_EQ(rules_of(facts), "half-degraded spark-1 enP2p1s0f0np0; pcie-narrow spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, TwoFaultsOnDifferentHalvesAreBothTold) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce.reset();
+  interface_of(facts, 1, kHalfA).mtu = 1500;
+  for (HalfMeasurement& half : facts.measurement->halves) {
+    if (half.from_interface == kHalfB) half.alone = half.together = half.both_ways = BitsPerSecond{12.5e9};
+  }
+  EXPECT_EQ(rules_of(facts), "mtu-differs spark-2 enp1s0f0np0; half-degraded spark-1 enP2p1s0f0np0");
+}
+
+TEST(Facts, SurviveJson) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.nodes[1].failure = NodeFailure{NodeFailureKind::kAsks, "asks", "copy the key"};
+  facts.nodes[1].forward_policy = "DROP";
+  const Document document = parse_json(print_json(to_json(facts)), "facts");
+  EXPECT_EQ(check_facts_from_json(document), facts);
+}
+
+TEST(Routes, TheLongestPrefixThenTheLowestMetricThenTheFirstDecides) {
+  Machine machine;
+  machine.routes = {{.destination = {}, .gateway = {}, .interface = "wan"},
+                    {.destination = made_address(100, 0), .gateway = {}, .interface = "slow", .metric = 200},
+                    {.destination = made_address(100, 0), .gateway = {}, .interface = "fast", .metric = 100},
+                    {.destination = Ipv4Prefix{made_address(100, 7).address, 32}, .gateway = {}, .interface = "one"},
+                    {.destination = Ipv4Prefix{made_address(100, 7).address, 32}, .gateway = {}, .interface = "two"}};
+  EXPECT_EQ(route_to(machine, made_address(100, 1).address), "fast");
+  EXPECT_EQ(route_to(machine, made_address(100, 7).address), "one");
+  EXPECT_EQ(route_to(machine, made_address(9, 9).address), "wan");
+  machine.routes.clear();
+  EXPECT_EQ(route_to(machine, made_address(9, 9).address), std::nullopt);
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,202 @@
+// Interfaces, links and addresses of the halves.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "yoke/check/rules.h"
+
+namespace yoke {
+namespace {
+
+bool is_down(const HalfEnd& end) { return end.interface && !end.is_up(); }
+
+// A port that was taken down, and a machine that is off, show as a lost link at the other end: the cause is told there.
+bool is_caused_by_peer(const ClusterView& view, const HalfEnd& end) {
+  if (!end.interface->up || end.peers.size() > 1) return false;  // behind a switch the link is this node's own
+  const bool peer_unseen = std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(),
+                                       [](const CheckedNode& node) { return !node.machine; });
+  if (end.peers.empty()) return peer_unseen;
+  const HalfEnd& peer = view.halves[end.peers.front()];
+  if (!peer.interface) return false;
+  // Where both ends only lack the link, the first of them tells it.
+  const bool told_there = peer.interface->up && !peer.interface->carrier && &peer < &end;
+  return !peer.interface->up || told_there;
+}
+
+bool is_whole_port_down(const ClusterView& view, const HalfEnd& end) {
+  const std::vector<const HalfEnd*> halves = view.halves_of(*end.node);
+  return std::all_of(halves.begin(), halves.end(),
+                     [&](const HalfEnd* half) { return half->port != end.port || is_down(*half); });
+}
+
+std::string state_of(const HalfEnd& end) {
+  return fmt::format("{} on {} is {}", end.name, end.node->name,
+                     !end.interface->up ? "down (switched off)" : "up, but without carrier");
+}
+
+std::string states_of(const ClusterView& view, const HalfEnd& end) {
+  std::string states = state_of(end);
+  for (const std::size_t peer : end.peers) {
+    if (is_down(view.halves[peer])) states += "; " + state_of(view.halves[peer]);
+  }
+  return states;
+}
+
+std::string how_to_raise(const HalfEnd& end) {
+  if (!end.interface->up) return fmt::format("'ip link set {} up' on {}", end.name, end.node->name);
+  return "push the cable in at both ends until it clicks; try the other cable or port; 'yoke check' again";
+}
+
+Advice no_port_has_a_link(const CheckedNode& node) {
+  return {.node = node.name,
+          .what = fmt::format("no fast port of {} has a link", node.name),
+          .evidence = "all its RDMA interfaces are without carrier",
+          .consequence = "everything between the nodes would go over the management network",
+          .fix = "join the nodes with a cable in the fast ports, then check again"};
+}
+
+}  // namespace
+
+AdviceList find_missing_interfaces(const ClusterView& view) {
+  AdviceList list;
+  for (const HalfEnd& end : view.halves) {
+    if (end.interface) continue;
+    std::vector<std::string> fast;
+    for (const NetworkInterface* interface : fast_interfaces(*end.node->machine)) fast.push_back(interface->name);
+    list.push_back({.node = end.node->name,
+                    .subject = end.name,
+                    .what = fmt::format("{} has no interface {}", end.node->name, end.name),
+                    .evidence = fast.empty() ? "it has no interface with RDMA at all"
+                                             : fmt::format("its fast interfaces are {}", fmt::join(fast, ", ")),
+                    .consequence = "this half cannot be used, and programs that are told to use it fail",
+                    .fix = "correct 'halves' of this node in the cluster file, or look why the NIC is gone ('lspci')"});
+  }
+  return list;
+}
+
+AdviceList find_ports_down(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine) continue;
+    const std::vector<const HalfEnd*> halves = view.halves_of(node);
+    if (halves.empty() && view.facts.nodes.size() > 1 && !fast_interfaces(*node.machine).empty()) {
+      list.push_back(no_port_has_a_link(node));
+    }
+    std::vector<int> told;
+    for (const HalfEnd* end : halves) {
+      if (!is_down(*end) || !is_whole_port_down(view, *end) || is_caused_by_peer(view, *end)) continue;
+      if (std::find(told.begin(), told.end(), end->port) != told.end()) continue;
+      told.push_back(end->port);
+      list.push_back({.node = node.name,
+                      .subject = fmt::format("port {}", end->port),
+                      .what = fmt::format("port {} of {} has no link", end->port, node.name),
+                      .evidence = states_of(view, *end),
+                      .consequence = "nothing passes this cable: the nodes cannot work together over it",
+                      .fix = how_to_raise(*end)});
+    }
+  }
+  return list;
+}
+
+AdviceList find_halves_down(const ClusterView& view) {
+  AdviceList list;
+  for (const HalfEnd& end : view.halves) {
+    if (!is_down(end) || is_whole_port_down(view, end) || is_caused_by_peer(view, end)) continue;
+    list.push_back(
+        {.node = end.node->name,
+         .subject = end.name,
+         .what = fmt::format("{} on {} has no link, while the port's other half has", end.title(), end.node->name),
+         .evidence = states_of(view, end),
+         .consequence = "half of the cable's bandwidth is gone; what is pinned to this half fails",
+         .fix = end.interface->up
+                    ? "reboot this node with the cable in place: both halves of a port share one cable, so "
+                      "it is not the cable"
+                    : how_to_raise(end)});
+  }
+  return list;
+}
+
+AdviceList find_halves_unaddressed(const ClusterView& view) {
+  AdviceList list;
+  for (const HalfEnd& end : view.halves) {
+    if (!end.is_up() || end.address) continue;
+    list.push_back({.node = end.node->name,
+                    .subject = end.name,
+                    .what = fmt::format("{} on {} has no IPv4 address", end.title(), end.node->name),
+                    .evidence = "the interface is up and has a link, but no address",
+                    .consequence = "TCP cannot use this half; RDMA may still, by its link-local GID (RoCE v1), and "
+                                   "NCCL may leave it out",
+                    .fix = end.wanted ? fmt::format("'yoke link setup', or 'ip addr add {} dev {}' on {}",
+                                                    to_string(*end.wanted), end.name, end.node->name)
+                                      : "'yoke link setup' gives each half an address in a network of its own"});
+  }
+  return list;
+}
+
+AdviceList find_other_addresses(const ClusterView& view) {
+  AdviceList list;
+  for (const HalfEnd& end : view.halves) {
+    if (!end.address || !end.wanted || end.address->address == end.wanted->address) continue;
+    if (!end.wanted->contains(end.address->address)) continue;  // another network: find_other_subnets
+    list.push_back(
+        {.node = end.node->name,
+         .subject = end.name,
+         .what = fmt::format("{} on {} has another address than the cluster file says", end.title(), end.node->name),
+         .evidence = fmt::format("{} there, {} in the file", to_string(*end.address), to_string(*end.wanted)),
+         .consequence = "programs that take addresses from the cluster file do not find this node",
+         .fix = "'yoke link setup' sets the file's address; or write the real one into the file"});
+  }
+  return list;
+}
+
+AdviceList find_other_subnets(const ClusterView& view) {
+  AdviceList list;
+  for (const HalfEnd& end : view.halves) {
+    if (!end.works() || end.peers.empty()) continue;
+    if (shares_a_subnet(view, end)) continue;
+    for (const std::size_t index : end.peers) {
+      const HalfEnd& peer = view.halves[index];
+      if (!peer.works() || peer.address->network() == end.address->network()) continue;
+      if (shares_a_subnet(view, peer)) continue;
+      // Told of the end that is not as the cluster file has it; without its word, of the second.
+      const bool is_as_wanted = end.wanted ? end.wanted->contains(end.address->address) : &end < &peer;
+      if (is_as_wanted) continue;
+      list.push_back({.node = end.node->name,
+                      .subject = end.name,
+                      .what = fmt::format("{} on {} is in another network than its other end on {}", end.title(),
+                                          end.node->name, peer.node->name),
+                      .evidence = fmt::format("{} on {}, {} on {}", to_string(*end.address), end.node->name,
+                                              to_string(*peer.address), peer.node->name),
+                      .consequence = "IP does not pass this half, and RoCE v2 does not connect over it",
+                      .fix = fmt::format("give both ends addresses of one network ('yoke link setup'), such as {}",
+                                         to_string(end.wanted.value_or(*peer.address).network()))});
+      break;
+    }
+  }
+  return list;
+}
+
+AdviceList find_shared_subnets(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    const std::vector<const HalfEnd*> halves = view.halves_of(node);
+    for (std::size_t i = 0; i < halves.size(); ++i) {
+      const auto other = std::find_if(halves.begin() + static_cast<std::ptrdiff_t>(i) + 1, halves.end(),
+                                      [&](const HalfEnd* half) { return share_subnet(*halves[i], *half); });
+      if (other == halves.end()) continue;
+      const HalfEnd& moved = **other;
+      list.push_back({.node = node.name,
+                      .subject = moved.name,
+                      .what = fmt::format("two halves of {} are in one network", node.name),
+                      .evidence = fmt::format("{} has {}, {} has {}", halves[i]->name, to_string(*halves[i]->address),
+                                              moved.name, to_string(*moved.address)),
+                      .consequence = "the kernel sends everything of this network by one of them and answers for both: "
+                                     "TCP gets one half, and connections bound to the other can hang",
+                      .fix = "give each half a network of its own: 'yoke link setup'"});
+    }
+  }
+  return list;
+}
+
+}  // namespace yoke

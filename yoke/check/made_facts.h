@@ -1,0 +1,153 @@
+// Facts for tests: two healthy Sparks, joined by one cable in port 0, as the rules see them. A test breaks one thing.
+#pragma once
+#include <fmt/format.h>
+
+#include <string>
+
+#include "yoke/check/facts.h"
+
+namespace yoke {
+
+inline constexpr const char* kHalfA = "enp1s0f0np0";
+inline constexpr const char* kHalfB = "enP2p1s0f0np0";
+
+inline Ipv4Prefix made_address(int subnet, int host) {
+  return {{0xC0A80000U + (static_cast<std::uint32_t>(subnet) << 8U) + static_cast<std::uint32_t>(host)}, 24};
+}
+
+inline NetworkInterface made_half(const char* name, const char* half, int port, int subnet, int host) {
+  const bool second = std::string(half) == "B";
+  NetworkInterface interface {
+    .name = name, .kind = InterfaceKind::kEthernet, .mac = "4c:bb:47:0a:10:00", .mtu = 9000
+  };
+  interface.up = interface.carrier = port == 0;
+  if (port == 0) interface.addresses = {made_address(subnet, host)};
+  interface.speed = BitsPerSecond{200e9};
+  interface.pci_address = fmt::format("{}:01:00.{}", second ? "0002" : "0000", port);
+  interface.pcie = PcieLink{32, 4, 32, 4};
+  interface.rdma_device = fmt::format("{}1s0f{}", second ? "roceP2p" : "rocep", port);
+  interface.port = port;
+  interface.half = half;
+  return interface;
+}
+
+inline RdmaDevice made_rdma(const NetworkInterface& interface) {
+  RdmaDevice device{.name = *interface.rdma_device, .state = interface.carrier ? "ACTIVE" : "DOWN"};
+  device.link_layer = "Ethernet";
+  device.rate = BitsPerSecond{interface.carrier ? 200e9 : 40e9};
+  device.interface = interface.name;
+  device.firmware = "28.45.4028";
+  device.gids = {{.index = 0, .type = GidType::kRoceV1, .address = "fe80::1", .ipv4 = {}, .interface = interface.name},
+                 {.index = 1, .type = GidType::kRoceV2, .address = "fe80::1", .ipv4 = {}, .interface = interface.name}};
+  if (!interface.addresses.empty()) {
+    const Ipv4 own = interface.addresses.front().address;
+    device.gids.push_back({2, GidType::kRoceV1, "::ffff:" + to_string(own), own, interface.name});
+    device.gids.push_back({3, GidType::kRoceV2, "::ffff:" + to_string(own), own, interface.name});
+    device.gid_index = 3;
+  }
+  return device;
+}
+
+inline Machine made_spark(int number) {
+  Machine machine{.hostname = fmt::format("spark-{}", number), .architecture = "aarch64", .os = "Ubuntu 24.04"};
+  machine.kernel = "6.14.0-1013-nvidia";
+  machine.driver = "580.126.09";
+  machine.memory = {.total = Bytes{127535084LL << 10}, .available = Bytes{110LL << 30}, .unified = true};
+  machine.memory.swap_total = machine.memory.swap_free = Bytes{16LL << 30};
+  machine.memory.cached = Bytes{8LL << 30};
+  machine.memory.cma_total = Bytes{128LL << 20};
+  Gpu gpu{.index = 0, .name = "NVIDIA GB10"};
+  gpu.pci_address = "000f:01:00.0";
+  gpu.compute_capability = "12.1";
+  gpu.clock_mhz_max = 3003;
+  machine.gpus = {gpu};
+  NetworkInterface management{.name = "enP7s7", .kind = InterfaceKind::kEthernet, .mac = "", .mtu = 1500, .up = true};
+  management.carrier = true;
+  management.addresses = {made_address(1, 20 + number)};
+  machine.interfaces = {management, made_half(kHalfA, "A", 0, 100, number), made_half("enp1s0f1np1", "A", 1, 0, 0),
+                        made_half(kHalfB, "B", 0, 101, number), made_half("enP2p1s0f1np1", "B", 1, 0, 0)};
+  for (const NetworkInterface& interface : machine.interfaces) {
+    if (interface.rdma_device) machine.rdma_devices.push_back(made_rdma(interface));
+  }
+  const auto route = [](int subnet, const char* interface) {
+    return Route{.destination = made_address(subnet, 0), .gateway = {}, .interface = interface};
+  };
+  machine.routes = {{.destination = {}, .gateway = made_address(1, 1).address, .interface = "enP7s7"},
+                    route(1, "enP7s7"),
+                    route(100, kHalfA),
+                    route(101, kHalfB)};
+  machine.nccl = {{.path = "/usr/lib/libnccl.so.2",
+                   .version = "2.28.9+cuda13.0",
+                   .build_id = "c0db9360aa",
+                   .size = {},
+                   .architectures = {"sm_90", "sm_120"},
+                   .ptx = {"compute_120"}}};
+  machine.memlock_unlimited = true;
+  machine.ip_forward = true;
+  return machine;
+}
+
+inline ClusterNode made_place(int number) {
+  return {.name = fmt::format("spark-{}", number),
+          .address = to_string(made_address(1, 20 + number).address),
+          .user = {},
+          .halves = {{kHalfA, made_address(100, number)}, {kHalfB, made_address(101, number)}}};
+}
+
+inline CheckFacts made_pair() {
+  CheckFacts facts;
+  facts.cluster = Cluster{.name = "desk", .nodes = {made_place(1), made_place(2)}, .hardware = "spark"};
+  facts.cluster->fabric = Fabric{};
+  for (const int number : {1, 2}) {
+    CheckedNode node{.name = fmt::format("spark-{}", number), .machine = made_spark(number)};
+    const int other = 3 - number;
+    for (const auto& [interface, subnet] : {std::pair{kHalfA, 100}, std::pair{kHalfB, 101}}) {
+      node.paths.push_back({.interface = interface,
+                            .peer = fmt::format("spark-{}", other),
+                            .peer_address = made_address(subnet, other).address,
+                            .large_size = 9000,
+                            .small = true,
+                            .large = true,
+                            .connects = true});
+    }
+    node.names = {{fmt::format("spark-{}", other), {made_address(1, 20 + other).address}}};
+    node.clock_ahead = Seconds{0.004};
+    facts.nodes.push_back(std::move(node));
+  }
+  return facts;
+}
+
+// As a healthy pair measures: each half 96 Gb/s alone, 94 beside the other.
+inline Measurement made_measurement() {
+  Measurement measurement{.expected = BitsPerSecond{100e9}, .expected_source = "the catalogue", .transports = {"rdma"}};
+  for (const auto& [from, to] : {std::pair{"spark-1", "spark-2"}, std::pair{"spark-2", "spark-1"}}) {
+    for (const char* interface : {kHalfA, kHalfB}) {
+      measurement.halves.push_back({.from = from,
+                                    .to = to,
+                                    .from_interface = interface,
+                                    .to_interface = interface,
+                                    .alone = BitsPerSecond{96e9},
+                                    .together = BitsPerSecond{94e9},
+                                    .both_ways = BitsPerSecond{92e9},
+                                    .failure = {}});
+    }
+  }
+  measurement.all_reduce = AllReduceMeasurement{2, "nccl", Seconds{31e-6}, Bytes{16 << 20}, BytesPerSecond{21e9}};
+  return measurement;
+}
+
+inline NetworkInterface& interface_of(CheckFacts& facts, std::size_t node, std::string_view name) {
+  for (NetworkInterface& interface : facts.nodes.at(node).machine->interfaces) {
+    if (interface.name == name) return interface;
+  }
+  throw std::out_of_range("no such interface");
+}
+
+inline RdmaDevice& rdma_of(CheckFacts& facts, std::size_t node, std::string_view name) {
+  for (RdmaDevice& device : facts.nodes.at(node).machine->rdma_devices) {
+    if (device.name == name) return device;
+  }
+  throw std::out_of_range("no such device");
+}
+
+}  // namespace yoke

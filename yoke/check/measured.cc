@@ -1,0 +1,274 @@
+// What the halves really carry. Facts come first: a half that is known to be down, or to have two PCIe lanes, is not
+// told a second time by its rate.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "yoke/check/rules.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+// NVIDIA's own pass mark for a pair is 175 of 200 Gb/s; a healthy half of a Spark gives 92 and more of 100.
+constexpr double kHealthy = 0.85;
+// The state in which ports come up after a cable was moved: 8 to 25 Gb/s of 100.
+constexpr double kDegradedLeast = 0.06;
+constexpr double kDegradedMost = 0.25;
+constexpr double kIdleMost = 0.15;      // of what it carries alone
+constexpr double kTogetherLeast = 0.8;  // of the sum of what each carries alone
+constexpr double kCollectiveLeast = 0.5;
+
+struct Measured {
+  const HalfMeasurement* way = nullptr;
+  const HalfEnd* from = nullptr;
+  const HalfEnd* to = nullptr;
+};
+
+// The ways whose two ends are known and joined, so that their rate is not explained by their state.
+std::vector<Measured> measured_ways(const ClusterView& view) {
+  std::vector<Measured> ways;
+  if (!view.facts.measurement) return ways;
+  for (const HalfMeasurement& way : view.facts.measurement->halves) {
+    const HalfEnd* from = view.find_half(way.from, way.from_interface);
+    const HalfEnd* to = view.find_half(way.to, way.to_interface);
+    if (from && to && are_joined(*from, *to)) ways.push_back({&way, from, to});
+  }
+  return ways;
+}
+
+// What a half can carry with the PCIe link and port speed that it has now: other rules tell these.
+double known_limit(const HalfEnd& end) {
+  double share = 1;
+  if (const auto& pcie = end.interface->pcie; pcie && pcie->width_max > 0 && pcie->speed_gt_per_second_max > 0) {
+    share =
+        std::min(share, pcie->width * pcie->speed_gt_per_second / (pcie->width_max * pcie->speed_gt_per_second_max));
+  }
+  const Hardware* hardware = hardware_of(*end.node->machine);
+  if (hardware && end.rdma && end.rdma->rate) {
+    share = std::min(share, *end.rdma->rate / (hardware->half_rate * static_cast<double>(hardware->halves_per_cable)));
+  }
+  return share;
+}
+
+// Of what the half should carry in its present state; nothing where it was not measured, or nothing is expected.
+std::optional<double> share_of(const ClusterView& view, const Measured& measured) {
+  const auto& expected = view.facts.measurement->expected;
+  if (!expected || expected->value <= 0 || !measured.way->alone) return std::nullopt;
+  const double limit = std::min(known_limit(*measured.from), known_limit(*measured.to));
+  return limit <= 0 ? std::nullopt : std::optional(*measured.way->alone / *expected / limit);
+}
+
+// Each pair of ends once, by its worse direction; each sending end once, as behind a switch it meets several others.
+std::vector<std::pair<Measured, double>> worst_ways(const ClusterView& view) {
+  std::map<std::pair<const HalfEnd*, const HalfEnd*>, std::pair<Measured, double>> by_pair;
+  for (const Measured& measured : measured_ways(view)) {
+    const auto share = share_of(view, measured);
+    if (!share) continue;
+    const auto key = std::minmax(measured.from, measured.to);
+    const auto [place, is_new] = by_pair.try_emplace(key, measured, *share);
+    // Both directions of one cable are rarely equal to the last digit: only a clear difference moves the blame.
+    if (!is_new && *share < place->second.second * 0.9) place->second = {measured, *share};
+  }
+  std::vector<std::pair<Measured, double>> worst;
+  for (const auto& [ends, found] : by_pair) {
+    const auto same = std::find_if(worst.begin(), worst.end(),
+                                   [&](const auto& other) { return other.first.from == found.first.from; });
+    if (same == worst.end()) {
+      worst.push_back(found);
+    } else if (found.second < same->second) {
+      *same = found;
+    }
+  }
+  return worst;
+}
+
+bool is_degraded(double share) { return share >= kDegradedLeast && share <= kDegradedMost; }
+
+bool all_healthy(const ClusterView& view) {
+  const auto worst = worst_ways(view);
+  return std::all_of(worst.begin(), worst.end(), [](const auto& found) { return found.second >= kHealthy; });
+}
+
+std::string rate_text(const ClusterView& view, const Measured& measured) {
+  const Measurement& measurement = *view.facts.measurement;
+  return fmt::format("{} from {} ({}) to {} ({}), alone; {} expected ({})", to_string(*measured.way->alone),
+                     measured.way->from, measured.from->name, measured.way->to, measured.to->name,
+                     to_string(*measurement.expected), measurement.expected_source);
+}
+
+// Whether a trial or setting already told why nothing passes.
+bool is_told(const Measured& measured) {
+  if (measured.from->interface->mtu != measured.to->interface->mtu) return true;
+  for (const HalfEnd* end : {measured.from, measured.to}) {
+    for (const PathTrial& path : end->node->paths) {
+      const bool concerns = path.interface == end->name;
+      if (concerns && (path.small == false || path.large == false || path.connects == false)) return true;
+    }
+  }
+  return false;
+}
+
+struct PairSums {
+  BitsPerSecond alone{0}, together{0}, both_ways{0};
+  bool whole = true;  // every half was measured in each phase
+  bool idle = false;
+};
+
+// By sending node and receiving node.
+std::map<std::pair<std::string, std::string>, PairSums> sums_of(const ClusterView& view) {
+  std::map<std::pair<std::string, std::string>, PairSums> sums;
+  for (const Measured& measured : measured_ways(view)) {
+    const HalfMeasurement& way = *measured.way;
+    PairSums& sum = sums[{way.from, way.to}];
+    if (!way.alone || !way.together || !way.both_ways) sum.whole = false;
+    sum.alone += way.alone.value_or(BitsPerSecond{0});
+    sum.together += way.together.value_or(BitsPerSecond{0});
+    sum.both_ways += way.both_ways.value_or(BitsPerSecond{0});
+    if (way.alone && way.together && *way.together / *way.alone < kIdleMost) sum.idle = true;
+  }
+  return sums;
+}
+
+}  // namespace
+
+AdviceList find_dead_halves(const ClusterView& view) {
+  AdviceList list;
+  std::set<const HalfEnd*> told;
+  for (const Measured& measured : measured_ways(view)) {
+    if (!measured.way->failure || is_told(measured) || told.contains(measured.to)) continue;
+    told.insert(measured.from);
+    list.push_back({.node = measured.from->node->name,
+                    .subject = measured.from->name,
+                    .what = fmt::format("{} between {} and {} carries nothing", measured.from->title(),
+                                        measured.way->from, measured.way->to),
+                    .evidence = *measured.way->failure,
+                    .consequence = "everything that needs this half fails, or uses the other alone at half the rate",
+                    .fix = "'yoke link test' tells more; a firewall or a crossed cable are the usual causes"});
+  }
+  return list;
+}
+
+AdviceList find_idle_halves(const ClusterView& view) {
+  AdviceList list;
+  std::set<const HalfEnd*> told;
+  for (const Measured& measured : measured_ways(view)) {
+    const HalfMeasurement& way = *measured.way;
+    if (!way.alone || !way.together || *way.together / *way.alone >= kIdleMost || told.contains(measured.to)) continue;
+    told.insert(measured.from);
+    list.push_back(
+        {.node = way.from,
+         .subject = measured.from->name,
+         .what = fmt::format("{} on {} is idle while the other half is busy", measured.from->title(), way.from),
+         .evidence = fmt::format("{} alone, {} beside the others", to_string(*way.alone), to_string(*way.together)),
+         .consequence = "the cable gives half of what it could",
+         .fix = "do both halves' packets leave by one interface? each half needs a network of its own "
+                "('yoke link setup'); bonding the halves does this too"});
+  }
+  return list;
+}
+
+AdviceList find_degraded_halves(const ClusterView& view) {
+  AdviceList list;
+  for (const auto& [measured, share] : worst_ways(view)) {
+    if (!is_degraded(share)) continue;
+    list.push_back({.node = measured.from->node->name,
+                    .subject = measured.from->name,
+                    .what = fmt::format("{} between {} and {} carries {:.0f}% of what it should, and looks healthy",
+                                        measured.from->title(), measured.way->from, measured.way->to, share * 100),
+                    .evidence = rate_text(view, measured),
+                    .consequence = "all-reduces over large tensors, loading and training take four to twelve times as "
+                                   "long",
+                    .fix = "ports come up so when a cable was moved while running: reboot both ends with the cable in "
+                           "place; where that does not cure it, shut both down and unplug their power for 30 s"});
+  }
+  return list;
+}
+
+AdviceList find_slow_halves(const ClusterView& view) {
+  AdviceList list;
+  for (const auto& [measured, share] : worst_ways(view)) {
+    if (share >= kHealthy || is_degraded(share)) continue;
+    list.push_back(
+        {.node = measured.from->node->name,
+         .subject = measured.from->name,
+         .what = fmt::format("{} between {} and {} carries {:.0f}% of what it should", measured.from->title(),
+                             measured.way->from, measured.way->to, share * 100),
+         .evidence = rate_text(view, measured),
+         .consequence = "large messages take as much longer: loading, prefill and training, less so decoding",
+         .fix = "is something else using the link or the processor? 'yoke link test' measures longer; try "
+                "another cable"});
+  }
+  return list;
+}
+
+AdviceList find_halves_sharing_a_path(const ClusterView& view) {
+  AdviceList list;
+  if (!view.facts.measurement || !all_healthy(view)) return list;
+  const auto& expected = view.facts.measurement->expected;
+  for (const auto& [nodes, sum] : sums_of(view)) {
+    if (!sum.whole || sum.idle || sum.alone.value <= 0 || sum.together / sum.alone >= kTogetherLeast) continue;
+    if (!expected) continue;  // as fast as the machine copies: the processor is what the halves share
+    list.push_back(
+        {.node = nodes.first,
+         .subject = {},
+         .what = fmt::format("together the halves from {} to {} carry {:.0f}% of what they carry one after "
+                             "the other",
+                             nodes.first, nodes.second, sum.together / sum.alone * 100),
+         .evidence = fmt::format("{} together, {} one after the other", to_string(sum.together), to_string(sum.alone)),
+         .consequence = "the second half gains less than it should",
+         .fix = "by TCP the processor may be the limit ('yoke link test' shows the cores used); else both "
+                "halves share a PCIe link"});
+  }
+  return list;
+}
+
+AdviceList find_slow_collectives(const ClusterView& view) {
+  const auto& measurement = view.facts.measurement;
+  if (!measurement || !measurement->all_reduce || view.facts.nodes.size() != 2 || !all_healthy(view)) return {};
+  // yoke's own all-reduce over TCP cannot be held against what RDMA carries.
+  const auto& transports = measurement->transports;
+  const bool by_rdma = std::find(transports.begin(), transports.end(), "rdma") != transports.end();
+  if (by_rdma && measurement->all_reduce->carrier != "nccl") return {};
+  BitsPerSecond raw{0};
+  for (const auto& [nodes, sum] : sums_of(view)) {
+    if (!sum.whole || sum.idle) return {};
+    raw = raw.value <= 0 ? sum.both_ways : std::min(raw, sum.both_ways);
+  }
+  const BitsPerSecond reached = to_bits_per_second(measurement->all_reduce->large_bus_bandwidth);
+  if (raw.value <= 0 || reached / raw >= kCollectiveLeast) return {};
+  return {{.what = "the link is healthy, but an all-reduce over it is slow",
+           .evidence = fmt::format("an all-reduce of {} moves {}; the halves carry {} each way at once",
+                                   to_string(measurement->all_reduce->large_size), to_string(reached), to_string(raw)),
+           .consequence = "prefill and training run at the collective's rate, not at the link's",
+           .fix =
+               "not the cable: run with NCCL_DEBUG=INFO and give the log to 'yoke check nccl-log'; with NCCL itself, "
+               "unplug the power of both for 30 s, as this is a second form of the degraded state"}};
+}
+
+AdviceList find_counted_errors(const ClusterView& view) {
+  AdviceList list;
+  if (!view.facts.measurement) return list;
+  for (const CounterIncrease& counter : view.facts.measurement->counters) {
+    // What was dropped may have been nobody's, or more than a queue holds. Errors are damage.
+    if (counter.change <= 0 || counter.name.find("drop") != std::string::npos) continue;
+    // A half that is cut counts what it could not send.
+    const HalfEnd* end = view.find_half(counter.node, counter.interface);
+    const bool joined = end && std::any_of(end->peers.begin(), end->peers.end(),
+                                           [&](std::size_t peer) { return are_joined(*end, view.halves[peer]); });
+    if (!joined) continue;
+    list.push_back({.node = counter.node,
+                    .subject = counter.interface,
+                    .what = fmt::format("{} on {} counted {} {} while measuring", counter.interface, counter.node,
+                                        counter.change, counter.name),
+                    .evidence = fmt::format("{} rose by {}", counter.name, counter.change),
+                    .consequence = "packets are damaged or lost: slow now and then, and a hang sooner or later",
+                    .fix = "clean or replace the cable, and look at the transceivers"});
+  }
+  return list;
+}
+
+}  // namespace yoke

@@ -1,0 +1,77 @@
+// What an NCCL log (NCCL_DEBUG=INFO) tells of how the ranks talk: read into plain data, judged, and said in words.
+// Pure. Logs of several hosts and ranks may be mixed, as mpirun mixes them; lines that are not NCCL's are skipped.
+//
+//   const NcclLog log = parse_nccl_log(text);
+//   fmt::print("{}", describe(log));
+//   const std::vector<Finding> findings = judge(log);
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/base/ip.h"
+#include "yoke/spec/finding.h"
+
+namespace yoke {
+
+// A connection's queue pair: "NCCL Dev 0 IbDev 0 Port 1 qpn 576 mtu 3 GID 3 (0/1064A8C0FFFF0000)".
+struct NcclQueue {
+  int device = 0;  // a place in NcclHost::devices
+  int mtu = 0;     // of RDMA, in bytes
+  int gid_index = 0;
+  std::optional<Ipv4> ipv4;  // of the GID
+  bool link_local = false;   // the GID is fe80::
+  friend auto operator<=>(const NcclQueue&, const NcclQueue&) = default;
+};
+
+// Several devices that NCCL uses as one: "Made virtual device [4] name=a+b speed=400000 ndevs=2".
+struct NcclMerged {
+  std::string name;
+  int parts = 0;
+  friend auto operator<=>(const NcclMerged&, const NcclMerged&) = default;
+};
+
+struct NcclHost {
+  std::vector<std::string> devices;            // RDMA, as "NET/IB : Using" lists them
+  std::map<std::string, std::string> pci;      // where each is, from its pciPath: "0002:01:00.0"
+  std::vector<std::string> socket_interfaces;  // as "NET/Socket : Using" lists them: "enP7s7:192.168.0.111"
+  std::optional<std::string> bootstrap;        // "enP7s7:192.168.1.10"
+  std::set<std::string> networks;              // "IB", "Socket", a plugin's name
+  std::map<std::string, int> channels;         // by way: "NET/IB/0", "NET/Socket/0", "P2P", "SHM"
+  int channels_gpu_direct = 0;
+  std::set<std::string> gpu_direct_disabled;  // devices
+  std::set<NcclQueue> queues;
+  std::set<NcclMerged> merged;
+  bool no_device = false;  // "NET/IB : No device found."
+};
+
+struct NcclLog {
+  std::optional<std::string> version;  // "2.28.9+cuda13.0"
+  std::optional<int> ranks;
+  std::map<std::string, NcclHost> hosts;
+  std::optional<std::string> plugin;  // a network plugin's file
+  int route_overrides = 0;            // "Subnet-aware routing: overriding dev"
+  bool listeners_capped = false;      // "ListenerRouting … advertised=2 observed=4"
+  bool tree_failed = false;
+  bool complete = false;              // a communicator came to be
+  std::vector<std::string> warnings;  // "NCCL WARN" lines, at most a few, as they stand
+  int lines = 0;                      // that were NCCL's
+};
+
+NcclLog parse_nccl_log(std::string_view text);
+void add_nccl_log(NcclLog& log, std::string_view text);  // another file of the same job
+
+// A few lines: transport, interfaces, halves, MTU, GIDs, GPUDirect.
+std::string describe(const NcclLog& log);
+std::vector<Finding> judge(const NcclLog& log);
+Document to_json(const NcclLog& log);
+
+// Which PCI domain a device of a host is in, by its pciPath or by its name (roceP2p1s0f0): halves of a port differ in
+// it. Nothing where neither tells.
+std::optional<std::string> pci_domain(const NcclHost& host, const std::string& device);
+
+}  // namespace yoke

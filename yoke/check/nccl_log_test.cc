@@ -1,0 +1,125 @@
+#include "yoke/check/nccl_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "yoke/base/files.h"
+
+namespace yoke {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+NcclLog load(const std::string& name) {
+  return parse_nccl_log(
+      read_file(std::filesystem::path(YOKE_SOURCE_DIR) / "tests/corpus/nccl_log_fuzz" / (name + ".log")));
+}
+
+std::vector<std::string> rules_of(const NcclLog& log) {
+  std::vector<std::string> rules;
+  for (const Finding& finding : judge(log)) rules.push_back(finding.rule);
+  return rules;
+}
+
+TEST(NcclLog, GoodIsSaidInWordsAndNothingIsWrong) {
+  const NcclLog log = load("good");
+  const std::string words = describe(log);
+  EXPECT_THAT(words, HasSubstr("NCCL 2.28.9+cuda13.0, 2 ranks\n"));
+  EXPECT_THAT(words, HasSubstr("RDMA over rocep1s0f1 and roceP2p1s0f1 (both halves)"));
+  EXPECT_THAT(words, HasSubstr("1 by NET/IB/0, 1 by NET/IB/1"));
+  EXPECT_THAT(words, HasSubstr("enP7s7:192.168.1.15\n"));
+  EXPECT_THAT(words, HasSubstr("4096 bytes (Ethernet MTU 9000)"));
+  EXPECT_THAT(words, HasSubstr("rocep1s0f1 index 3 (192.168.100.16), roceP2p1s0f1 index 3 (192.168.101.16)"));
+  EXPECT_THAT(words, HasSubstr("off, as always on a GB10"));
+  EXPECT_THAT(rules_of(log), IsEmpty());
+}
+
+TEST(NcclLog, OneHalfIsTold) {
+  const NcclLog log = load("one-half");
+  EXPECT_THAT(describe(log), HasSubstr("RDMA over rocep1s0f1 (one half only)"));
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
+}
+
+TEST(NcclLog, TwoHalvesWithAllChannelsOnOneAreOneHalfToo) {
+  NcclLog log = load("good");
+  log.hosts.begin()->second.channels = {{"NET/IB/0", 8}};
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
+}
+
+TEST(NcclLog, TcpIsTheWorstAndTheReasonIsGiven) {
+  const NcclLog log = load("tcp");
+  EXPECT_THAT(describe(log), HasSubstr("TCP (NET/Socket) over enP7s7:192.168.0.111: no RDMA"));
+  EXPECT_THAT(describe(log), HasSubstr("plugin: /opt/hpcx/"));
+  const std::vector<Finding> findings = judge(log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "nccl-tcp");
+  EXPECT_EQ(findings[0].severity, Severity::kFault);
+  EXPECT_THAT(findings[0].evidence, HasSubstr("No device found"));
+  EXPECT_THAT(findings[0].fix, HasSubstr("/dev/infiniband"));
+}
+
+TEST(NcclLog, MergedPortsAreNotTakenForMergedHalves) {
+  const NcclLog log = load("merged");
+  EXPECT_THAT(describe(log), HasSubstr("rocep1s0f0+rocep1s0f1 as one device: the ports of one PCI domain"));
+  EXPECT_THAT(describe(log), HasSubstr("(both halves)"));
+  EXPECT_THAT(rules_of(log), IsEmpty());
+}
+
+TEST(NcclLog, AnUnaddressedHalfStillCarriesAndIsAWarning) {
+  const NcclLog log = load("unaddressed-half");
+  EXPECT_THAT(describe(log), HasSubstr("roceP2p1s0f1 index 0 (link-local)"));
+  const std::vector<Finding> findings = judge(log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "nccl-gid-link-local");
+  EXPECT_EQ(findings[0].subject, "roceP2p1s0f1");
+  EXPECT_EQ(findings[0].severity, Severity::kWarning);
+}
+
+TEST(NcclLog, ARingThatCollapsedIsToldWithTheFailedConnection) {
+  const NcclLog log = load("ring-collapse");
+  EXPECT_THAT(describe(log), HasSubstr("no communicator came to be"));
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-ring-collapse", "nccl-connect"));
+}
+
+TEST(NcclLog, OverriddenRoutesAloneAreHowARingWorks) {
+  NcclLog log = load("good");
+  log.route_overrides = 4;
+  EXPECT_THAT(rules_of(log), IsEmpty());
+}
+
+TEST(NcclLog, SmallPacketsAreTold) {
+  std::string text = "a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
+  text += "a:1:1 [0] NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 576 mtu 3 GID 3 (0/1064A8C0FFFF0000)\n";
+  EXPECT_THAT(rules_of(parse_nccl_log(text)), ElementsAre("nccl-mtu-small"));
+}
+
+TEST(NcclLog, LinesThatLaunchersDecorateAndMixAreReadByHost) {
+  const NcclLog log = parse_nccl_log(
+      "[1,0]<stdout>:alpha:10:10 [0] NCCL INFO Using network IB\r\n"
+      "(Worker pid=7) beta:11:11 [3] NCCL INFO Using network IB\n"
+      "loading weights: 40%\n");
+  ASSERT_EQ(log.hosts.size(), 2U);
+  EXPECT_TRUE(log.hosts.contains("alpha") && log.hosts.contains("beta"));
+  EXPECT_EQ(log.lines, 2);
+}
+
+TEST(NcclLog, GpuDirectAndNvlinkAreNamedOnAServer) {
+  const NcclLog log = parse_nccl_log(
+      "b300:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eno1:10.0.0.1<0>\n"
+      "b300:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+      "b300:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n");
+  EXPECT_THAT(describe(log), HasSubstr("on (1 channels)"));
+  EXPECT_THAT(describe(log), HasSubstr("1 by NET/IB/0, 1 by P2P"));
+  EXPECT_THAT(describe(log), Not(HasSubstr("half")));
+  EXPECT_THAT(rules_of(log), IsEmpty());
+}
+
+TEST(NcclLog, TextWithoutNcclHasNoLines) { EXPECT_EQ(parse_nccl_log("hello\nworld").lines, 0); }
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,149 @@
+// Nodes that cannot be looked at, and names and addresses that lead elsewhere.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "yoke/check/rules.h"
+
+namespace yoke {
+namespace {
+
+AdviceList failures_of(const ClusterView& view, NodeFailureKind kind, std::string_view what,
+                       std::string_view consequence) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.failure || node.failure->kind != kind) continue;
+    list.push_back({.node = node.name,
+                    .subject = {},
+                    .what = fmt::format(fmt::runtime(what), node.name),
+                    .evidence = node.failure->message,
+                    .consequence = std::string(consequence),
+                    .fix = node.failure->hint.empty() ? "'yoke cluster reach' tells more" : node.failure->hint});
+  }
+  return list;
+}
+
+// An address of the cluster file with the key that it stands behind.
+struct NamedAddress {
+  std::string key;
+  Ipv4 address;
+};
+
+std::vector<NamedAddress> addresses_in_file(const ClusterNode& place) {
+  std::vector<NamedAddress> all;
+  if (const auto address = parse_ipv4(place.address)) all.push_back({"address", *address});
+  for (const Half& half : place.halves) all.push_back({"halves", half.address.address});
+  return all;
+}
+
+const NetworkInterface* holder_of(const Machine& machine, Ipv4 address) {
+  for (const NetworkInterface& interface : machine.interfaces) {
+    for (const Ipv4Prefix& own : interface.addresses) {
+      if (own.address == address) return &interface;
+    }
+  }
+  return nullptr;
+}
+
+// A container runtime's bridge. libvirt's and one's own bridge over the wired port are something else.
+bool is_container_bridge(const NetworkInterface& interface) {
+  if (interface.kind != InterfaceKind::kBridge) return false;
+  constexpr std::string_view kNames[] = {"docker", "br-", "podman", "cni", "virbr", "lxdbr"};
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](std::string_view name) { return interface.name.starts_with(name); });
+}
+
+struct Held {
+  const CheckedNode* node;
+  NamedAddress address;
+  const NetworkInterface* interface;
+};
+
+std::vector<Held> held_addresses(const ClusterView& view) {
+  std::vector<Held> held;
+  if (!view.facts.cluster) return held;
+  for (const ClusterNode& place : view.facts.cluster->nodes) {
+    const CheckedNode* node = view.find_node(place.name);
+    if (!node || !node->machine) continue;
+    for (const NamedAddress& address : addresses_in_file(place)) {
+      if (const NetworkInterface* interface = holder_of(*node->machine, address.address)) {
+        held.push_back({node, address, interface});
+      }
+    }
+  }
+  return held;
+}
+
+bool is_loopback(Ipv4 address) { return (address.value >> 24U) == 127; }
+
+}  // namespace
+
+AdviceList find_nodes_asking(const ClusterView& view) {
+  return failures_of(view, NodeFailureKind::kAsks, "ssh to {} asks a question",
+                     "nothing can be started there without somebody at the keyboard, and it was not checked");
+}
+
+AdviceList find_nodes_unreachable(const ClusterView& view) {
+  return failures_of(view, NodeFailureKind::kUnreachable, "{} does not answer", "it was not checked");
+}
+
+AdviceList find_nodes_unread(const ClusterView& view) {
+  return failures_of(view, NodeFailureKind::kOther, "the facts of {} could not be read", "it was not checked");
+}
+
+AdviceList find_wifi_addresses(const ClusterView& view) {
+  AdviceList list;
+  for (const Held& held : held_addresses(view)) {
+    if (held.interface->kind != InterfaceKind::kWifi) continue;
+    list.push_back({.node = held.node->name,
+                    .subject = held.interface->name,
+                    .what = fmt::format("the cluster file reaches {} over Wi-Fi", held.node->name),
+                    .evidence = fmt::format("{} ('{}' in the file) belongs to {}", to_string(held.address.address),
+                                            held.address.key, held.interface->name),
+                    .consequence = "slow, and lost whenever the Wi-Fi is; names from mDNS usually lead here",
+                    .fix = "write the wired port's address into the cluster file"});
+  }
+  return list;
+}
+
+AdviceList find_bridge_addresses(const ClusterView& view) {
+  AdviceList list;
+  for (const Held& held : held_addresses(view)) {
+    if (!is_container_bridge(*held.interface)) continue;
+    list.push_back({.node = held.node->name,
+                    .subject = held.interface->name,
+                    .what = fmt::format("the cluster file gives {} the address of a container bridge", held.node->name),
+                    .evidence = fmt::format("{} ('{}' in the file) belongs to {}, and every machine has such a one",
+                                            to_string(held.address.address), held.address.key, held.interface->name),
+                    .consequence = "each node then talks to itself; mpirun hangs without a word",
+                    .fix = "write the wired port's address into the cluster file"});
+  }
+  return list;
+}
+
+AdviceList find_wrong_names(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    for (const NameTrial& trial : node.names) {
+      const CheckedNode* meant = view.find_node(trial.name);
+      if (!meant || !meant->machine || trial.addresses.empty() || meant == &node) continue;
+      const bool found = std::any_of(trial.addresses.begin(), trial.addresses.end(), [&](Ipv4 address) {
+        return !is_loopback(address) && holder_of(*meant->machine, address);
+      });
+      if (found) continue;
+      std::vector<std::string> addresses;
+      for (const Ipv4 address : trial.addresses) addresses.push_back(to_string(address));
+      list.push_back(
+          {.node = node.name,
+           .subject = trial.name,
+           .what = fmt::format("on {} the name {} leads to another machine", node.name, trial.name),
+           .evidence = fmt::format("it resolves to {}, which {} does not have", fmt::join(addresses, ", "), trial.name),
+           .consequence = "launchers that use names start ranks on the wrong machine, or wait for ever",
+           .fix = fmt::format("correct {} in /etc/hosts on {}", trial.name, node.name)});
+    }
+  }
+  return list;
+}
+
+}  // namespace yoke

@@ -1,0 +1,250 @@
+// What passes the halves, by their settings and by what was tried: MTU, routes, pings, connections, forwarding.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "yoke/check/rules.h"
+
+namespace yoke {
+namespace {
+
+// The peer whose MTU shows that this end's is the wrong one; null where it is not.
+const HalfEnd* mtu_witness(const ClusterView& view, const HalfEnd& end) {
+  if (!end.is_up()) return nullptr;
+  for (const std::size_t index : end.peers) {
+    const HalfEnd& peer = view.halves[index];
+    if (!peer.is_up() || peer.interface->mtu == end.interface->mtu) continue;
+    const bool peer_right = peer.interface->mtu == view.mtu_wanted();
+    const bool end_right = end.interface->mtu == view.mtu_wanted();
+    if (end_right ? false : peer_right || end.interface->mtu < peer.interface->mtu) return &peer;
+  }
+  return nullptr;
+}
+
+bool differs_somewhere(const ClusterView& view, const HalfEnd& end) {
+  return std::any_of(end.peers.begin(), end.peers.end(), [&](std::size_t index) {
+    const HalfEnd& peer = view.halves[index];
+    return peer.is_up() && peer.interface->mtu != end.interface->mtu;
+  });
+}
+
+// The ends between which a trial was made, where both work and should hear each other.
+struct Ends {
+  const HalfEnd* from = nullptr;
+  const HalfEnd* to = nullptr;
+};
+std::optional<Ends> ends_of(const ClusterView& view, const CheckedNode& node, const PathTrial& path) {
+  const HalfEnd* from = view.find_half(node.name, path.interface);
+  if (!from) return std::nullopt;
+  for (const std::size_t index : from->peers) {
+    const HalfEnd& to = view.halves[index];
+    if (to.node->name == path.peer && are_joined(*from, to) && to.address->address == path.peer_address) {
+      return Ends{from, &to};
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether the packets of either end leave by something that is no half, so that answers never come back.
+bool goes_elsewhere(const ClusterView& view, const HalfEnd& from, const HalfEnd& to) {
+  const auto way = route_to(*from.node->machine, to.address->address);
+  return way && !view.find_half(from.node->name, *way);
+}
+
+using TrialVisitor = std::function<void(const CheckedNode&, const PathTrial&, const Ends&)>;
+void for_each_trial(const ClusterView& view, const TrialVisitor& visit) {
+  for (const CheckedNode& node : view.facts.nodes) {
+    for (const PathTrial& path : node.paths) {
+      if (const auto ends = ends_of(view, node, path)) visit(node, path, *ends);
+    }
+  }
+}
+
+// Rings of more than three, and any fabric where a fast address is reached through another node.
+bool must_forward(const ClusterView& view, const CheckedNode& node) {
+  const auto is_of_node = [&](Ipv4 address) {
+    for (const HalfEnd* end : view.halves_of(node)) {
+      if (end->address && end->address->address == address) return true;
+    }
+    return false;
+  };
+  for (const HalfEnd& other : view.halves) {
+    if (other.node == &node) continue;
+    for (const Route& route : other.node->machine->routes) {
+      if (route.interface == other.name && route.gateway && is_of_node(*route.gateway)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+AdviceList find_differing_mtus(const ClusterView& view) {
+  AdviceList list;
+  for (const HalfEnd& end : view.halves) {
+    const HalfEnd* peer = mtu_witness(view, end);
+    if (!peer) continue;
+    list.push_back(
+        {.node = end.node->name,
+         .subject = end.name,
+         .what = fmt::format("{} on {} has MTU {}, its other end on {} has {}", end.title(), end.node->name,
+                             end.interface->mtu, peer->node->name, peer->interface->mtu),
+         .evidence = fmt::format("{} on {}: {}; {} on {}: {}; wanted {}", end.name, end.node->name, end.interface->mtu,
+                                 peer->name, peer->node->name, peer->interface->mtu, view.mtu_wanted()),
+         .consequence = "TCP agrees on the smaller; RDMA writes end in retry errors (IBV_WC_RETRY_EXC_ERR), "
+                        "and large datagrams vanish",
+         .fix = fmt::format("'ip link set {} mtu {}' on {}; 'yoke link setup' makes it last", end.name,
+                            view.mtu_wanted(), end.node->name)});
+  }
+  return list;
+}
+
+AdviceList find_small_mtus(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    std::vector<std::string> names;
+    int least = view.mtu_wanted();
+    for (const HalfEnd* end : view.halves_of(node)) {
+      if (!end->is_up() || end->interface->mtu >= view.mtu_wanted() || differs_somewhere(view, *end)) continue;
+      names.push_back(end->name);
+      least = std::min(least, end->interface->mtu);
+    }
+    if (names.empty()) continue;
+    list.push_back({.node = node.name,
+                    .subject = fmt::format("{}", fmt::join(names, ", ")),
+                    .what = fmt::format("the fast interfaces of {} have MTU {}", node.name, least),
+                    .evidence = fmt::format("{}: {}, {} wanted", fmt::join(names, ", "), least, view.mtu_wanted()),
+                    .consequence = "RoCE packets carry 1024 bytes instead of 4096: some percent of the rate, and more "
+                                   "work for the processor with TCP",
+                    .fix = fmt::format("set MTU {} at both ends: 'yoke link setup'", view.mtu_wanted())});
+  }
+  return list;
+}
+
+AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
+  AdviceList list;
+  std::set<const HalfEnd*> told;
+  for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
+    const bool allowed = ends.from->interface->mtu >= path.large_size && ends.to->interface->mtu >= path.large_size;
+    if (path.small != true || path.large != false || !allowed || told.contains(ends.to)) return;
+    told.insert(ends.from);  // the way back would be told once more
+    list.push_back(
+        {.node = node.name,
+         .subject = path.interface,
+         .what = fmt::format("large frames do not pass {} between {} and {}", ends.from->title(), node.name, path.peer),
+         .evidence = fmt::format("a packet of 84 bytes is answered, one of {} is not; both ends have MTU {}",
+                                 path.large_size, ends.from->interface->mtu),
+         .consequence = "connections open and then hang as soon as they carry data",
+         .fix = "something between has a smaller MTU: raise it on the switch's ports"});
+  });
+  return list;
+}
+
+AdviceList find_routes_elsewhere(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine) continue;
+    std::vector<std::string> wrong;
+    std::set<std::string> ways;
+    for (const HalfEnd* end : view.halves_of(node)) {
+      for (const std::size_t index : end->peers) {
+        const HalfEnd& peer = view.halves[index];
+        if (!are_joined(*end, peer)) continue;
+        if (!goes_elsewhere(view, *end, peer)) continue;  // by the other half: find_shared_subnets
+        wrong.push_back(to_string(peer.address->address));
+        ways.insert(*route_to(*node.machine, peer.address->address));
+      }
+    }
+    if (wrong.empty()) continue;
+    list.push_back(
+        {.node = node.name,
+         .subject = fmt::format("{}", fmt::join(ways, ", ")),
+         .what = fmt::format("{} sends to its peers' fast addresses by {}", node.name, fmt::join(ways, ", ")),
+         .evidence = fmt::format("the routes to {} go by {}", fmt::join(wrong, ", "), fmt::join(ways, ", ")),
+         .consequence = "the link works, and traffic goes over the management network all the same, at its "
+                        "rate",
+         .fix = fmt::format("'ip route get {}' on {} shows the route; remove it ('ip route del')", wrong.front(),
+                            node.name)});
+  }
+  return list;
+}
+
+AdviceList find_silent_halves(const ClusterView& view) {
+  AdviceList list;
+  std::set<const HalfEnd*> told;
+  for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
+    if (path.small != false || path.connects == true || told.contains(ends.to)) return;
+    if (shares_a_subnet(view, *ends.from) || shares_a_subnet(view, *ends.to)) return;
+    if (goes_elsewhere(view, *ends.from, *ends.to) || goes_elsewhere(view, *ends.to, *ends.from)) return;
+    told.insert(ends.from);
+    list.push_back(
+        {.node = node.name,
+         .subject = path.interface,
+         .what = fmt::format("{} on {} does not reach its other end on {}", ends.from->title(), node.name, path.peer),
+         .evidence = fmt::format("no answer from {} ({}), although both ends are up and in one network",
+                                 to_string(path.peer_address), ends.to->name),
+         .consequence = "this half carries nothing",
+         .fix = "are the cables crossed, or the switch's ports in different VLANs? 'yoke link discover' "
+                "shows who is cabled to whom"});
+  });
+  return list;
+}
+
+AdviceList find_firewalls(const ClusterView& view) {
+  AdviceList list;
+  std::set<const CheckedNode*> told;
+  for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
+    const CheckedNode& there = *ends.to->node;
+    if (path.small != true || path.connects != false || told.contains(&there)) return;
+    told.insert(&there);
+    const std::string name = there.machine->firewall.value_or("");
+    list.push_back(
+        {.node = there.name,
+         .subject = ends.to->name,
+         .what = fmt::format("{} swallows new TCP connections on its fast interfaces", there.name),
+         .evidence = fmt::format("{} answers pings of {}, but not connections{}", to_string(path.peer_address),
+                                 node.name, name.empty() ? "" : fmt::format("; {} is switched on there", name)),
+         .consequence = "jobs wait for each other until they time out",
+         .fix = fmt::format("let everything pass on {}: {}", ends.to->name,
+                            name == "ufw" ? fmt::format("'ufw allow in on {}'", ends.to->name)
+                            : name == "firewalld"
+                                ? fmt::format("'firewall-cmd --zone=trusted --add-interface={}'", ends.to->name)
+                                : "'nft list ruleset' shows the rule")});
+  });
+  return list;
+}
+
+AdviceList find_forwarding_off(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine || node.machine->ip_forward != false || !must_forward(view, node)) continue;
+    list.push_back({.node = node.name,
+                    .subject = "net.ipv4.ip_forward",
+                    .what = fmt::format("{} does not forward between its two cables", node.name),
+                    .evidence = "other nodes have routes through it; net.ipv4.ip_forward is 0",
+                    .consequence = "nodes that are not neighbours in the ring do not reach each other",
+                    .fix = "'sysctl -w net.ipv4.ip_forward=1' there; 'yoke link setup' makes it last"});
+  }
+  return list;
+}
+
+AdviceList find_docker_forward_drops(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine || node.forward_policy != "DROP" || node.forward_accepts || !must_forward(view, node)) continue;
+    list.push_back({.node = node.name,
+                    .subject = "iptables FORWARD",
+                    .what = fmt::format("{} drops what it should pass on around the ring", node.name),
+                    .evidence =
+                        "the policy of iptables' FORWARD chain is DROP, as Docker sets it, and no rule lets the "
+                        "fast interfaces pass",
+                    .consequence = "looks exactly like a dead cable between nodes that are not neighbours",
+                    .fix = "'iptables -I DOCKER-USER -j ACCEPT' for the fast interfaces there"});
+  }
+  return list;
+}
+
+}  // namespace yoke

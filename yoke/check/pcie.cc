@@ -1,0 +1,153 @@
+// How devices are attached: PCIe width and speed, the speed of ports, distances.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "yoke/check/rules.h"
+
+namespace yoke {
+namespace {
+
+// "0002:01:00.1" to "0002:01:00": all functions of a device share its link.
+std::string slot_of(const std::string& address) { return address.substr(0, address.rfind('.')); }
+
+std::string lanes(double speed, int width) { return fmt::format("{:g} GT/s x{}", speed, width); }
+
+// From near to far; nvidia-smi's words.
+int distance(const std::string& path) {
+  constexpr std::array<std::string_view, 5> kFar = {"PIX", "PXB", "PHB", "NODE", "SYS"};
+  const auto found = std::find(kFar.begin(), kFar.end(), path);
+  return found == kFar.end() ? -1 : static_cast<int>(found - kFar.begin());
+}
+constexpr int kNearMost = 1;  // PXB: below one root port, so that GPU and NIC need no processor between them
+
+struct NearestNic {
+  std::string gpu;
+  int distance = -1;  // -1: not known
+  std::string path, nic;
+};
+
+std::vector<NearestNic> nearest_nics(const DeviceTopology& topology) {
+  std::vector<NearestNic> all;
+  for (std::size_t i = 0; i < topology.devices.size() && i < topology.paths.size(); ++i) {
+    if (!topology.devices[i].starts_with("GPU")) continue;
+    NearestNic nearest{.gpu = topology.devices[i]};
+    for (std::size_t j = 0; j < topology.devices.size() && j < topology.paths[i].size(); ++j) {
+      const int far = distance(topology.paths[i][j]);
+      if (topology.devices[j].starts_with("GPU") || far < 0) continue;
+      if (nearest.distance < 0 || far < nearest.distance) {
+        nearest = {nearest.gpu, far, topology.paths[i][j], topology.devices[j]};
+      }
+    }
+    all.push_back(std::move(nearest));
+  }
+  return all;
+}
+
+}  // namespace
+
+AdviceList find_narrow_nics(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    std::map<std::string, const HalfEnd*> narrow;  // by slot
+    for (const HalfEnd* end : view.halves_of(node)) {
+      if (!end->interface || !end->interface->pcie || !end->interface->pci_address) continue;
+      const PcieLink& link = *end->interface->pcie;
+      const bool below = link.width < link.width_max || link.speed_gt_per_second < link.speed_gt_per_second_max;
+      if (below && link.width > 0) narrow.try_emplace(slot_of(*end->interface->pci_address), end);
+    }
+    for (const auto& [slot, end] : narrow) {
+      const PcieLink& link = *end->interface->pcie;
+      list.push_back(
+          {.node = node.name,
+           .subject = end->name,
+           .what = fmt::format("the PCIe link of {} on {} is narrower than it could be", end->title(), node.name),
+           .evidence = fmt::format("{} now, {} at best ({})", lanes(link.speed_gt_per_second, link.width),
+                                   lanes(link.speed_gt_per_second_max, link.width_max), slot),
+           .consequence = fmt::format(
+               "this half carries at most {:.0f}% of its rate",
+               100.0 * link.width * link.speed_gt_per_second / (link.width_max * link.speed_gt_per_second_max)),
+           .fix = "update the firmware (BIOS) of this machine, as some of 2025 wire two lanes of four; else "
+                  "power it off, unplug it for 30 s, and start it with the cable in place"});
+    }
+  }
+  return list;
+}
+
+AdviceList find_narrow_gpus(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine) continue;
+    for (const Gpu& gpu : node.machine->gpus) {
+      // Only the width: an idle GPU lowers the speed of its link to save power.
+      if (!gpu.pcie || gpu.pcie->width <= 0 || gpu.pcie->width >= gpu.pcie->width_max) continue;
+      list.push_back(
+          {.node = node.name,
+           .subject = gpu.index ? fmt::format("GPU {}", *gpu.index) : gpu.name,
+           .what = fmt::format("a GPU of {} has {} PCIe lanes of {}", node.name, gpu.pcie->width, gpu.pcie->width_max),
+           .evidence = fmt::format("{} at {}", gpu.name, gpu.pci_address.value_or("an unknown address")),
+           .consequence = "loading, and everything that crosses the network from this GPU, is slower",
+           .fix = "reseat the GPU or its board; look for AER errors in dmesg"});
+    }
+  }
+  return list;
+}
+
+AdviceList find_slow_ports(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine) continue;
+    const Hardware* hardware = hardware_of(*node.machine);
+    if (!hardware) continue;
+    const BitsPerSecond best = hardware->half_rate * static_cast<double>(hardware->halves_per_cable);
+    std::map<int, std::pair<BitsPerSecond, const HalfEnd*>> slow;  // by port: all halves of one tell its speed
+    for (const HalfEnd* end : view.halves_of(node)) {
+      if (!end->is_up() || !end->rdma || !end->rdma->rate || end->rdma->state != "ACTIVE") continue;
+      if (*end->rdma->rate < best) slow.try_emplace(end->port, *end->rdma->rate, end);
+    }
+    for (const auto& [port, found] : slow) {
+      list.push_back(
+          {.node = node.name,
+           .subject = found.second->name,
+           .what = fmt::format("port {} of {} agreed on {} instead of {}", port, node.name, to_string(found.first),
+                               to_string(best)),
+           .evidence = fmt::format("{} tells a rate of {}", found.second->rdma->name, to_string(found.first)),
+           .consequence = "both halves together carry half of what they could",
+           .fix = "behind a switch: switch off auto-negotiation there and set 200G (200GBASE-CR4); else try "
+                  "a cable that is made for 200 Gb/s"});
+    }
+  }
+  return list;
+}
+
+AdviceList find_far_nics(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine || !node.machine->topology) continue;
+    const std::vector<NearestNic> nearest = nearest_nics(*node.machine->topology);
+    const auto near_count = std::count_if(nearest.begin(), nearest.end(), [](const NearestNic& nic) {
+      return nic.distance >= 0 && nic.distance <= kNearMost;
+    });
+    // Machines whose GPUs are all alike far from their NICs, as a Spark or a virtual machine, are made so.
+    if (2 * static_cast<std::size_t>(near_count) <= nearest.size()) continue;
+    for (const NearestNic& nic : nearest) {
+      if (nic.distance <= kNearMost && nic.distance >= 0) continue;
+      list.push_back(
+          {.node = node.name,
+           .subject = nic.gpu,
+           .what = fmt::format("{} of {} has no NIC near it", nic.gpu, node.name),
+           .evidence = nic.distance < 0 ? "no RDMA device at all"
+                                        : fmt::format("the nearest is {} ({}); {} of {} GPUs have one below "
+                                                      "the same PCIe switch",
+                                                      nic.nic, nic.path, near_count, nearest.size()),
+           .consequence = "this GPU shares another's NIC through the processor: the slowest rank of all",
+           .fix = "look for the missing NIC: 'lspci -d 15b3:', its power and firmware, its slot in the BIOS"});
+    }
+  }
+  return list;
+}
+
+}  // namespace yoke

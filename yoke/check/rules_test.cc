@@ -1,0 +1,371 @@
+// Each rule has a case that triggers it and no other; two healthy machines trigger none.
+#include "yoke/check/rules.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "yoke/base/json.h"
+#include "yoke/check/made_facts.h"
+
+namespace yoke {
+namespace {
+
+using Break = std::function<void(CheckFacts&)>;
+
+struct Case {
+  const char* rule;
+  const char* name;
+  Break break_it;
+  const char* node = "spark-2";  // empty: the whole cluster
+  const char* subject = nullptr;
+};
+
+void set(CheckFacts& facts, std::string name, std::string value) {
+  facts.nodes[1].machine->settings.push_back({std::move(name), std::move(value), "/etc/nccl.conf"});
+}
+
+void fail(CheckFacts& facts, NodeFailureKind kind) {
+  facts.nodes[1].machine.reset();
+  facts.nodes[1].paths.clear();
+  facts.nodes[1].failure = NodeFailure{kind, "no", "do"};
+  // What a machine that is off does to the other's link.
+  for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 0, half).carrier = false;
+}
+
+void measure(CheckFacts& facts, const std::function<void(HalfMeasurement&)>& change, bool half_b_only = true) {
+  facts.measurement = made_measurement();
+  for (HalfMeasurement& half : facts.measurement->halves) {
+    if (!half_b_only || half.from_interface == kHalfB) change(half);
+  }
+}
+
+void make_three_gpus(CheckFacts& facts, std::vector<std::vector<std::string>> paths) {
+  facts.nodes[1].machine->topology = DeviceTopology{{"GPU0", "GPU1", "GPU2", "mlx5_0", "mlx5_1"}, std::move(paths)};
+}
+
+std::vector<Case> link_cases() {
+  return {
+      {"ssh-asks", "Asks", [](CheckFacts& f) { fail(f, NodeFailureKind::kAsks); }},
+      {"node-unreachable", "Off", [](CheckFacts& f) { fail(f, NodeFailureKind::kUnreachable); }},
+      {"node-unread", "Unread", [](CheckFacts& f) { fail(f, NodeFailureKind::kOther); }},
+      {"address-wifi", "Wifi", [](CheckFacts& f) { interface_of(f, 1, "enP7s7").kind = InterfaceKind::kWifi; }},
+      {"address-bridge", "Docker",
+       [](CheckFacts& f) {
+         f.cluster->nodes[1].address = "172.17.0.1";
+         NetworkInterface bridge{.name = "docker0", .kind = InterfaceKind::kBridge, .mac = ""};
+         bridge.addresses = {*parse_ipv4_prefix("172.17.0.1/16")};
+         f.nodes[1].machine->interfaces.push_back(bridge);
+       }},
+      {"name-wrong", "Elsewhere", [](CheckFacts& f) { f.nodes[0].names[0].addresses = {*parse_ipv4("10.9.9.9")}; },
+       "spark-1", "spark-2"},
+      {"name-wrong", "Loopback", [](CheckFacts& f) { f.nodes[0].names[0].addresses = {*parse_ipv4("127.0.1.1")}; },
+       "spark-1", "spark-2"},
+      {"interface-missing", "Renamed", [](CheckFacts& f) { f.cluster->nodes[1].halves[1].interface = "eth9"; },
+       "spark-2", "eth9"},
+      {"port-down", "CablePulledHere",
+       [](CheckFacts& f) {
+         for (const char* half : {kHalfA, kHalfB}) {
+           interface_of(f, 1, half).up = interface_of(f, 1, half).carrier = false;
+           interface_of(f, 0, half).carrier = false;
+         }
+       },
+       "spark-2", "port 0"},
+      {"port-down", "NoCarrierAtBothEndsIsToldOnce",
+       [](CheckFacts& f) {
+         for (const std::size_t node : {0U, 1U}) {
+           for (const char* half : {kHalfA, kHalfB}) interface_of(f, node, half).carrier = false;
+         }
+       },
+       "spark-1"},
+      {"half-down", "HalfSwitchedOff",
+       [](CheckFacts& f) {
+         interface_of(f, 1, kHalfB).up = interface_of(f, 1, kHalfB).carrier = false;
+         interface_of(f, 0, kHalfB).carrier = false;
+       },
+       "spark-2", kHalfB},
+      {"half-unaddressed", "NoAddress", [](CheckFacts& f) { interface_of(f, 1, kHalfB).addresses.clear(); }, "spark-2",
+       kHalfB},
+      {"address-differs", "OtherHost",
+       [](CheckFacts& f) {
+         interface_of(f, 1, kHalfA).addresses = {made_address(100, 77)};
+         for (GidEntry& gid : rdma_of(f, 1, "rocep1s0f0").gids) {
+           if (gid.ipv4) gid.ipv4 = made_address(100, 77).address;
+         }
+       },
+       "spark-2", kHalfA},
+      {"subnet-differs", "OtherNetwork",
+       [](CheckFacts& f) {
+         interface_of(f, 1, kHalfB).addresses = {made_address(55, 2)};
+         for (GidEntry& gid : rdma_of(f, 1, "roceP2p1s0f0").gids) {
+           if (gid.ipv4) gid.ipv4 = made_address(55, 2).address;
+         }
+       },
+       "spark-2", kHalfB},
+      {"subnet-shared", "OneNetwork",
+       [](CheckFacts& f) {
+         interface_of(f, 1, kHalfB).addresses = {made_address(100, 102)};
+         for (GidEntry& gid : rdma_of(f, 1, "roceP2p1s0f0").gids) {
+           if (gid.ipv4) gid.ipv4 = made_address(100, 102).address;
+         }
+       },
+       "spark-2", kHalfB},
+      {"mtu-differs", "OneEnd", [](CheckFacts& f) { interface_of(f, 1, kHalfB).mtu = 1500; }, "spark-2", kHalfB},
+      {"mtu-small", "BothEndsOfBothHalves",
+       [](CheckFacts& f) {
+         f.nodes.pop_back();  // one machine, so that one is told
+         f.nodes[0].paths.clear();
+         for (const char* half : {kHalfA, kHalfB}) interface_of(f, 0, half).mtu = 1500;
+       },
+       "spark-1"},
+      {"jumbo-blocked", "SwitchInBetween",
+       [](CheckFacts& f) { f.nodes[0].paths[1].large = f.nodes[1].paths[1].large = false; }, "spark-1", kHalfB},
+      {"route-elsewhere", "HostRoutes",
+       [](CheckFacts& f) {
+         auto& routes = f.nodes[1].machine->routes;
+         routes.insert(routes.begin(), {.destination = Ipv4Prefix{made_address(100, 1).address, 32},
+                                        .gateway = made_address(1, 21).address,
+                                        .interface = "enP7s7"});
+         f.nodes[0].paths[0].small = f.nodes[0].paths[0].large = false;  // its answers come by another way
+       },
+       "spark-2", "enP7s7"},
+      {"half-silent", "NoAnswer",
+       [](CheckFacts& f) {
+         for (CheckedNode& node : f.nodes) {
+           node.paths[1].small = node.paths[1].large = node.paths[1].connects = false;
+         }
+       },
+       "spark-1", kHalfB},
+      {"firewall", "SwallowsConnections",
+       [](CheckFacts& f) { f.nodes[0].paths[0].connects = f.nodes[0].paths[1].connects = false; }},
+      {"forwarding-off", "RingNode",
+       [](CheckFacts& f) {
+         f.nodes[0].machine->routes.push_back(
+             {.destination = made_address(120, 0), .gateway = made_address(100, 2).address, .interface = kHalfA});
+         f.nodes[1].machine->ip_forward = false;
+       }},
+      {"docker-forward", "RingNodeWithDocker",
+       [](CheckFacts& f) {
+         f.nodes[0].machine->routes.push_back(
+             {.destination = made_address(120, 0), .gateway = made_address(100, 2).address, .interface = kHalfA});
+         f.nodes[1].forward_policy = "DROP";
+       }},
+  };
+}
+
+std::vector<Case> device_cases() {
+  return {
+      {"rdma-down", "PortInitializing", [](CheckFacts& f) { rdma_of(f, 1, "roceP2p1s0f0").state = "INIT"; }, "spark-2",
+       "roceP2p1s0f0"},
+      {"gid-empty", "NoEntries",
+       [](CheckFacts& f) {
+         rdma_of(f, 1, "roceP2p1s0f0").gids.clear();
+         rdma_of(f, 1, "roceP2p1s0f0").gid_index.reset();
+       },
+       "spark-2", "roceP2p1s0f0"},
+      {"gid-link-local", "OnlyLinkLocal",
+       [](CheckFacts& f) {
+         rdma_of(f, 1, "roceP2p1s0f0").gids.resize(2);
+         rdma_of(f, 1, "roceP2p1s0f0").gid_index.reset();
+       },
+       "spark-2", "roceP2p1s0f0"},
+      {"gid-roce-v1", "OnlyV1",
+       [](CheckFacts& f) {
+         rdma_of(f, 1, "roceP2p1s0f0").gids.resize(3);
+         rdma_of(f, 1, "roceP2p1s0f0").gid_index.reset();
+       },
+       "spark-2", "roceP2p1s0f0"},
+      {"gid-pinned", "DriftedAwayFromThePin",
+       [](CheckFacts& f) {
+         rdma_of(f, 1, "roceP2p1s0f0").gids[3].index = 4;
+         rdma_of(f, 1, "roceP2p1s0f0").gid_index = 4;
+         set(f, "NCCL_IB_GID_INDEX", "3");
+       },
+       "spark-2", "NCCL_IB_GID_INDEX"},
+      {"pin-empty", "GidIndex", [](CheckFacts& f) { set(f, "NCCL_IB_GID_INDEX", ""); }},
+      {"pin-empty", "SocketInterface", [](CheckFacts& f) { set(f, "GLOO_SOCKET_IFNAME", " "); }},
+      {"pin-absent", "Hca", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "=mlx5_0,rocep1s0f0,roceP2p1s0f0"); }},
+      {"pin-absent", "Interface", [](CheckFacts& f) { set(f, "GLOO_SOCKET_IFNAME", "eth0"); }},
+      {"pin-one-half", "FirstHalfOnly", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "=rocep1s0f0"); }},
+      {"pin-wide", "PrefixOfFastAndManagement", [](CheckFacts& f) { set(f, "NCCL_SOCKET_IFNAME", "en"); }},
+      {"pin-wide", "PrefixOfNumberedDevices",
+       [](CheckFacts& f) {
+         for (const char* name : {"mlx5_1", "mlx5_10"}) {
+           f.nodes[1].machine->rdma_devices.push_back({.name = name, .state = "DOWN"});
+         }
+         set(f, "NCCL_IB_HCA", "roce,mlx5_1");
+       }},
+      {"pcie-narrow", "TwoLanesOfFour",
+       [](CheckFacts& f) {
+         interface_of(f, 1, kHalfB).pcie = PcieLink{32, 2, 32, 4};
+       },
+       "spark-2", kHalfB},
+      {"gpu-pcie-narrow", "EightLanesOfSixteen",
+       [](CheckFacts& f) {
+         f.nodes[1].machine->gpus[0].pcie = PcieLink{32, 8, 32, 16};
+       },
+       "spark-2", "GPU 0"},
+      {"port-slow", "HundredGigabit",
+       [](CheckFacts& f) {
+         for (const char* device : {"rocep1s0f0", "roceP2p1s0f0"}) rdma_of(f, 1, device).rate = BitsPerSecond{100e9};
+       }},
+      {"nic-far", "ThirdGpuWithoutNic",
+       [](CheckFacts& f) {
+         make_three_gpus(f, {{"X", "NV18", "NV18", "PIX", "NODE"},
+                             {"NV18", "X", "NV18", "NODE", "PXB"},
+                             {"NV18", "NV18", "X", "SYS", "NODE"},
+                             {"PIX", "NODE", "SYS", "X", "NODE"},
+                             {"NODE", "PXB", "NODE", "NODE", "X"}});
+       },
+       "spark-2", "GPU2"},
+      {"gpu-off-nvlink", "ThirdGpuByPcieOnly",
+       [](CheckFacts& f) {
+         make_three_gpus(f, {{"X", "NV18", "NODE", "PIX", "NODE"},
+                             {"NV18", "X", "NODE", "NODE", "PXB"},
+                             {"NODE", "NODE", "X", "PIX", "NODE"},
+                             {"PIX", "NODE", "PIX", "X", "NODE"},
+                             {"NODE", "PXB", "NODE", "NODE", "X"}});
+       },
+       "spark-2", "GPU2"},
+      {"gpu-dead", "NotShownByNvml", [](CheckFacts& f) { f.nodes[1].machine->gpus[0].index.reset(); }},
+      {"gpu-stuck", "BusyAtLowClock",
+       [](CheckFacts& f) {
+         Gpu& gpu = f.nodes[1].machine->gpus[0];
+         gpu.utilization_percent = 96;
+         gpu.clock_mhz = 850;
+         gpu.power_w = 14;
+       }},
+  };
+}
+
+std::vector<Case> software_cases() {
+  return {
+      {"half-dead", "NothingPasses",
+       [](CheckFacts& f) {
+         measure(f, [](HalfMeasurement& half) {
+           half.alone = half.together = half.both_ways = {};
+           half.failure = "no connection within 5 s";
+         });
+       },
+       "spark-1", kHalfB},
+      {"half-idle", "BesideTheOther",
+       [](CheckFacts& f) { measure(f, [](HalfMeasurement& half) { half.together = BitsPerSecond{1e9}; }); }, "spark-1",
+       kHalfB},
+      {"half-degraded", "ThirteenGigabit",
+       [](CheckFacts& f) {
+         measure(f, [](HalfMeasurement& half) { half.alone = half.together = half.both_ways = BitsPerSecond{13.1e9}; });
+       },
+       "spark-1", kHalfB},
+      {"half-slow", "SixtyPercent",
+       [](CheckFacts& f) {
+         measure(f, [](HalfMeasurement& half) { half.alone = half.together = half.both_ways = BitsPerSecond{60e9}; });
+       },
+       "spark-1", kHalfB},
+      {"halves-share", "OnePathForBoth",
+       [](CheckFacts& f) {
+         measure(
+             f,
+             [](HalfMeasurement& half) {
+               // Only what spark-2 sends: one node, one finding.
+               if (half.from == "spark-2") half.together = BitsPerSecond{50e9};
+             },
+             false);
+       }},
+      {"collective-slow", "ThreeGigabytes",
+       [](CheckFacts& f) {
+         f.measurement = made_measurement();
+         f.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{3e9};
+       },
+       ""},
+      {"errors-counted", "Symbols",
+       [](CheckFacts& f) {
+         f.measurement = made_measurement();
+         f.measurement->counters = {{"spark-2", kHalfA, "rx_errors", 7}, {"spark-2", kHalfA, "rx_dropped", 9}};
+       },
+       "spark-2", kHalfA},
+      {"nccl-architecture", "OnlyHopper",
+       [](CheckFacts& f) {
+         for (CheckedNode& node : f.nodes) {
+           node.machine->nccl.push_back(node.machine->nccl[0]);
+         }
+         f.nodes[1].machine->nccl[1].architectures = {"sm_90", "sm_100"};
+         f.nodes[1].machine->nccl[1].ptx.clear();
+       }},
+      {"nccl-bad-build", "FromPip",
+       [](CheckFacts& f) {
+         f.nodes.erase(f.nodes.begin());
+         f.nodes[0].paths.clear();
+         f.nodes[0].machine->nccl[0].build_id = "a7f420a1beef";
+       }},
+      {"nccl-no-ring", "RingBefore2307",
+       [](CheckFacts& f) {
+         f.cluster->fabric->topology = Topology::kRing;
+         f.nodes[0].machine->nccl[0].version = f.nodes[1].machine->nccl[0].version = "2.30.7";
+         f.nodes[1].machine->nccl[0].version = "2.30.4";
+         f.nodes[0].machine->nccl.clear();
+       }},
+      {"nccl-differs", "OtherBuild", [](CheckFacts& f) { f.nodes[1].machine->nccl[0].build_id = "0123456789"; }},
+      {"kernel-no-cma", "Kernel7",
+       [](CheckFacts& f) {
+         for (CheckedNode& node : f.nodes) node.machine->kernel = "7.0.0-1019-nvidia";
+         f.nodes[1].machine->memory.cma_total = Bytes{0};
+       }},
+      {"kernel-differs", "OneUpdated", [](CheckFacts& f) { f.nodes[1].machine->kernel = "6.17.0-1004-nvidia"; }, ""},
+      {"driver-differs", "OneUpdated", [](CheckFacts& f) { f.nodes[1].machine->driver = "580.142"; }, ""},
+      {"clock-skew", "Behind", [](CheckFacts& f) { f.nodes[1].clock_ahead = Seconds{-40}; }},
+      {"container-no-rdma", "NoDevices", [](CheckFacts& f) { f.nodes[1].machine->containers.inside = "docker"; }},
+      {"memlock-low", "EightMebibytes",
+       [](CheckFacts& f) {
+         f.nodes[1].machine->memlock_unlimited = false;
+         f.nodes[1].machine->memlock = Bytes{8 << 20};
+       }},
+      {"memory-low", "ThreeGibibytes", [](CheckFacts& f) { f.nodes[1].machine->memory.available = Bytes{3LL << 30}; }},
+      {"swap-used", "NineGibibytes", [](CheckFacts& f) { f.nodes[1].machine->memory.swap_free = Bytes{7LL << 30}; }},
+      {"page-cache-held", "ModelJustCopied",
+       [](CheckFacts& f) { f.nodes[1].machine->memory.cached = Bytes{90LL << 30}; }},
+  };
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all = link_cases();
+  for (auto more : {device_cases(), software_cases()}) all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+class EachRule : public testing::TestWithParam<Case> {};
+TEST_P(EachRule, IsTriggeredByItsFaultAndNoOtherIs) {
+  CheckFacts facts = made_pair();
+  GetParam().break_it(facts);
+  const std::vector<Finding> findings = run_rules(facts);
+  ASSERT_EQ(findings.size(), 1U) << (findings.empty() ? "" : print_json(to_json(findings.back())));
+  EXPECT_EQ(findings[0].rule, GetParam().rule) << print_json(to_json(findings[0]));
+  EXPECT_EQ(findings[0].node.value_or(""), GetParam().node);
+  if (GetParam().subject) {
+    EXPECT_EQ(findings[0].subject.value_or(""), GetParam().subject);
+  }
+  for (const std::string* text : {&findings[0].what, &findings[0].evidence, &findings[0].consequence, &findings[0].fix})
+    EXPECT_GT(text->size(), 1U) << findings[0].rule;
+}
+INSTANTIATE_TEST_SUITE_P(Table, EachRule, testing::ValuesIn(all_cases()), [](const auto& test) {
+  std::string name = test.param.rule;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name + "_" + test.param.name;
+});
+
+TEST(Rules, AllHaveACase) {
+  std::set<std::string> tried;
+  for (const Case& one : all_cases()) tried.insert(one.rule);
+  for (const Rule& rule : rule_table()) EXPECT_TRUE(tried.contains(std::string(rule.name))) << rule.name;
+  EXPECT_EQ(tried.size(), rule_table().size());
+}
+
+TEST(Rules, FindNothingOnAHealthyPairMeasuredOrNot) {
+  CheckFacts facts = made_pair();
+  EXPECT_EQ(run_rules(facts).size(), 0U);
+  facts.measurement = made_measurement();
+  EXPECT_EQ(run_rules(facts).size(), 0U);
+}
+
+}  // namespace
+}  // namespace yoke

@@ -1,0 +1,126 @@
+// Kernel, driver, clock, and what containers are given.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "yoke/check/rules.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+constexpr std::string_view kKernelWithoutCma = "7.0.0-1019";
+constexpr Seconds kSkewMost{2};
+// A job registers its buffers, hundreds of MiB; a login shell's usual limit is 8 MiB.
+constexpr Bytes kMemlockLeast = 1_GiB;
+
+// One advice where the nodes do not agree, with who has what. Nodes that tell nothing do not count.
+template <class Ask>
+AdviceList disagreement(const ClusterView& view, std::string_view noun, const Ask& ask, const Advice& rest) {
+  std::map<std::string, std::vector<std::string>> who;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine) continue;
+    const std::optional<std::string> value = ask(*node.machine);
+    if (value && !value->empty()) who[*value].push_back(node.name);
+  }
+  if (who.size() < 2) return {};
+  std::vector<std::string> parts;
+  for (const auto& [value, nodes] : who) parts.push_back(fmt::format("{} on {}", value, fmt::join(nodes, ", ")));
+  Advice advice = rest;
+  advice.what = fmt::format("the nodes run different {}", noun);
+  advice.evidence = fmt::format("{}", fmt::join(parts, "; "));
+  return {advice};
+}
+
+bool has_active_rdma(const Machine& machine) {
+  return std::any_of(machine.rdma_devices.begin(), machine.rdma_devices.end(),
+                     [](const RdmaDevice& device) { return device.state == "ACTIVE"; });
+}
+
+}  // namespace
+
+AdviceList find_kernels_without_cma(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine || !node.machine->kernel.starts_with(kKernelWithoutCma)) continue;
+    if (node.machine->memory.cma_total != Bytes{0}) continue;
+    list.push_back({.node = node.name,
+                    .subject = node.machine->kernel,
+                    .what = fmt::format("the kernel of {} has no memory set aside for RDMA", node.name),
+                    .evidence = fmt::format("kernel {}, CmaTotal: 0 kB", node.machine->kernel),
+                    .consequence = "ibv_reg_mr fails with ENOMEM: NCCL does not start over RDMA",
+                    .fix = "boot it with kho=off on the kernel's command line, or boot another kernel"});
+  }
+  return list;
+}
+
+AdviceList find_differing_kernels(const ClusterView& view) {
+  return disagreement(view, "kernels", [](const Machine& m) { return std::optional(m.kernel); },
+                      {.consequence = "NIC driver and RDMA behave differently at the two ends: hard to explain faults",
+                       .fix = "update all nodes to the same kernel"});
+}
+
+AdviceList find_differing_drivers(const ClusterView& view) {
+  return disagreement(view, "GPU drivers", [](const Machine& m) { return m.driver; },
+                      {.consequence = "a program or container that runs on one node may not start on the other",
+                       .fix = "update all nodes to the same driver"});
+}
+
+AdviceList find_clock_skew(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.clock_ahead || std::abs(node.clock_ahead->value) < kSkewMost.value) continue;
+    list.push_back(
+        {.node = node.name,
+         .subject = "clock",
+         .what =
+             fmt::format("the clock of {} is {} {}", node.name, to_string(Seconds{std::abs(node.clock_ahead->value)}),
+                         node.clock_ahead->value > 0 ? "ahead" : "behind"),
+         .evidence = "against the head's clock, asked over ssh",
+         .consequence = "logs cannot be compared, certificates and tokens look expired, make rebuilds wrongly",
+         .fix = "'timedatectl set-ntp true' there, or start chrony"});
+  }
+  return list;
+}
+
+AdviceList find_containers_without_rdma(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine || view.lab || !node.machine->containers.inside) continue;
+    if (!has_active_rdma(*node.machine) || !node.machine->containers.rdma_access.empty()) continue;
+    list.push_back({.node = node.name,
+                    .subject = "/dev/infiniband",
+                    .what = fmt::format("the container on {} cannot use RDMA", node.name),
+                    .evidence = fmt::format("inside {}; the machine has RDMA devices, but there is no /dev/infiniband",
+                                            *node.machine->containers.inside),
+                    .consequence = "NCCL falls back to TCP without an error (NET/Socket)",
+                    .fix = "start it with --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1, and "
+                           "--network=host"});
+  }
+  return list;
+}
+
+AdviceList find_low_memlock(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine || view.lab || node.machine->memlock_unlimited || !node.machine->memlock) continue;
+    if (*node.machine->memlock >= kMemlockLeast || !has_active_rdma(*node.machine)) continue;
+    const bool inside = node.machine->containers.inside.has_value();
+    list.push_back(
+        {.node = node.name,
+         .subject = "memlock",
+         .what = fmt::format("programs on {} may lock only {} of memory", node.name, to_string(*node.machine->memlock)),
+         .evidence = "'ulimit -l' of the login that yoke used",
+         .consequence = "RDMA buffers cannot be registered (ibv_reg_mr: ENOMEM); NCCL fails or uses TCP",
+         .fix = inside ? "start the container with --ulimit memlock=-1 --cap-add=IPC_LOCK"
+                       : "'* - memlock unlimited' in /etc/security/limits.d/, then log in anew ('yoke link "
+                         "setup' writes it)"});
+  }
+  return list;
+}
+
+}  // namespace yoke

@@ -1,0 +1,199 @@
+// yoke check: everything that can be silently wrong, as findings.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "yoke/base/error.h"
+#include "yoke/base/log.h"
+#include "yoke/base/text.h"
+#include "yoke/check/rules.h"
+#include "yoke/cli/check_collect.h"
+#include "yoke/cli/check_measure.h"
+#include "yoke/cli/check_memory.h"
+#include "yoke/cli/check_text.h"
+#include "yoke/cli/cluster_file.h"
+#include "yoke/cli/commands.h"
+#include "yoke/cli/lab_head.h"
+
+namespace yoke {
+namespace {
+
+struct Options {
+  bool no_measure = false;
+  bool changed = false;
+  bool paste = false;
+  std::vector<std::string> roots;
+  std::optional<std::string> node;
+  Seconds timeout{10};
+};
+
+void refuse_contradictions(const Session& session, const Options& options) {
+  const auto refuse = [](std::string what, std::string hint) {
+    throw Error(ErrorCode::kUsage, std::move(what), std::move(hint));
+  };
+  if (options.changed && options.paste) refuse("--changed and --paste do not go together", "one after the other");
+  if (options.paste && session.json) refuse("--paste is a page for people, not JSON", "leave out --json");
+  if (options.changed && !options.roots.empty()) {
+    refuse("--changed compares the machines themselves, not captures", "leave out --root");
+  }
+  if (options.timeout.value <= 0) refuse("--timeout must be above zero", "10s is usual");
+}
+
+// On a lab's head where the cluster is a lab's. Not by CommandPlace::kHead: --root names folders of the machine where
+// it was typed.
+std::optional<int> run_in_lab(const Session& session, const Options& options) {
+  std::vector<std::string> arguments = {"check", "--timeout", exact(options.timeout)};
+  if (options.no_measure) arguments.emplace_back("--no-measure");
+  if (options.changed) arguments.emplace_back("--changed");
+  if (options.paste) arguments.emplace_back("--paste");
+  if (options.node) arguments.insert(arguments.end(), {"--node", *options.node});
+  if (session.json) arguments.emplace_back("--json");
+  if (session.quiet) arguments.emplace_back("--quiet");
+  if (session.verbose) arguments.emplace_back("--verbose");
+  return run_on_lab_head(session, arguments);
+}
+
+void measure(const Options& options, const std::filesystem::path& file, CheckReport& report) {
+  if (options.no_measure) {
+    report.not_measured = "--no-measure was given";
+  } else if (!report.looked_everywhere()) {
+    report.not_measured = "not every node answers";
+  } else if (const auto measured = measure_cluster(*report.facts.cluster, file); measured) {
+    report.facts.measurement = *measured;
+  } else {
+    report.not_measured = measured.error().message();
+  }
+}
+
+CheckReport look(const Session& session, const Options& options) {
+  CheckReport report;
+  const auto file = find_cluster_file(session);
+  if (!options.roots.empty()) {
+    // A cluster file that merely lies in this folder says nothing about captures.
+    const bool meant = session.cluster_file && file;
+    report.facts = collect_captures(options.roots, meant ? std::optional(load_cluster(*file)) : std::nullopt);
+    report.not_measured = "captures cannot be measured";
+  } else if (file) {
+    report.facts = collect_cluster(load_cluster(*file), {.timeout = options.timeout});
+    measure(options, *file, report);
+  } else {
+    report.facts = collect_here();
+    report.not_measured = "without a cluster file there is this machine only, and no link";
+  }
+  report.findings = run_rules(report.facts);
+  return report;
+}
+
+void check_node_name(const CheckFacts& facts, const std::string& wanted) {
+  std::vector<std::string> names;
+  for (const CheckedNode& node : facts.nodes) names.push_back(node.name);
+  if (std::find(names.begin(), names.end(), wanted) != names.end()) return;
+  throw Error(ErrorCode::kUsage, fmt::format("there is no node '{}'", printable(wanted, 60)),
+              suggest(wanted, names, "nodes"));
+}
+
+std::optional<std::string> key_of(const CheckReport& report) {
+  return report.facts.cluster ? std::optional(report.facts.cluster->name) : std::nullopt;
+}
+
+void remember(const CheckReport& report) {
+  try {
+    remember_check(key_of(report), report.facts);
+  } catch (const Error& error) {
+    log(LogLevel::kWarning, "this clean check is not remembered: {}", error.message());
+  }
+}
+
+// Names of people, so that a page for a forum does not hold them.
+std::vector<std::string> user_names(const CheckReport& report) {
+  std::vector<std::string> names;
+  for (const char* variable : {"USER", "LOGNAME", "SUDO_USER"}) {
+    if (const char* name = std::getenv(variable); name && *name && std::string_view(name) != "root") {
+      names.emplace_back(name);
+    }
+  }
+  for (const ClusterNode& node : report.facts.cluster ? report.facts.cluster->nodes : std::vector<ClusterNode>{}) {
+    if (node.user && *node.user != "root") names.push_back(*node.user);
+  }
+  return names;
+}
+
+int show_changes(Session& session, const CheckReport& report) {
+  const auto last = recall_check(key_of(report));
+  if (!last) {
+    throw Error(ErrorCode::kNotFound, "no clean check is remembered here, so nothing can be compared",
+                "'yoke check' remembers each one that finds nothing wrong");
+  }
+  const std::vector<FactChange> changes = find_changes(last->facts, report.facts);
+  if (session.json) {
+    session.print_json(Document::map({{"schema", Document::number(std::int64_t{1})},
+                                      {"since", Document::string(last->when)},
+                                      {"changes", to_json(changes)},
+                                      {"findings", findings_json(report.findings)}}));
+  } else {
+    session.print(changes_text(changes, last->when));
+    if (!report.findings.empty()) {
+      session.print(fmt::format("Findings now: {} ('yoke check' explains them).\n", report.findings.size()));
+    }
+  }
+  return changes.empty() ? kExitOk : kExitFindings;
+}
+
+int run_check(Session& session, const Options& options) {
+  refuse_contradictions(session, options);
+  if (options.roots.empty()) {
+    if (const auto status = run_in_lab(session, options)) return *status;
+  }
+  CheckReport report = look(session, options);
+  if (options.node) {
+    check_node_name(report.facts, *options.node);
+    std::erase_if(report.findings, [&](const Finding& f) { return f.node && *f.node != *options.node; });
+  }
+  if (options.changed) return show_changes(session, report);
+  const bool clean = report.findings.empty() && report.looked_everywhere() && !options.node;
+  if (clean && options.roots.empty()) remember(report);
+  if (options.paste) {
+    session.print(paste_text(report, user_names(report)));
+  } else if (session.json) {
+    session.print_json(report_json(report));
+  } else {
+    session.print(report_text(report));
+  }
+  return report.exit_status();
+}
+
+}  // namespace
+
+CommandRow check_command() {
+  return {
+      .name = "check",
+      .summary = "everything that can be silently wrong: what, evidence, cost, fix",
+      .description =
+          "Looks at every node of the cluster at once (or at this machine, where there is no cluster file), tries "
+          "what passes each half, measures each half for about a second, and holds all of it against the rules of "
+          "docs/checks.md. Each finding says what is wrong, how we know, what it costs and how to mend it. Nothing "
+          "is changed.\n\n"
+          "Exit status: 0 clean, 1 findings, 2 a node could not be looked at, 3 clean but nothing was measured. A "
+          "clean check is remembered; --changed tells what is different since.",
+      .examples = {{"yoke check", "all nodes of cluster.yaml"},
+                   {"yoke check --no-measure --json", "without load on the link, for a script"},
+                   {"yoke check --changed", "it worked yesterday: what is different?"},
+                   {"yoke check --paste", "one page for a forum, secrets left out"},
+                   {"yoke check --root desk-1 --root desk-2", "two machines written down by 'yoke probe --capture'"},
+                   {"yoke check nccl-log job.log", "what NCCL said about its transport"}},
+      .prepare = [](OptionTable& table) -> Action {
+        auto options = std::make_shared<Options>();
+        table.flag("--no-measure", "do not measure the halves", options->no_measure);
+        table.value("--node", "NAME", "only findings about this node", options->node);
+        table.flag("--changed", "what changed since the last clean check", options->changed);
+        table.flag("--paste", "one page of Markdown for a post, without secrets", options->paste);
+        table.values("--root", "DIR", "check a capture instead (may be repeated)", options->roots);
+        table.value("--timeout", "TIME", "how long to wait for a node (10s unless given)", options->timeout);
+        return [options](Session& session) { return run_check(session, *options); };
+      },
+      .subcommands = {check_nccl_log_command()}};
+}
+
+}  // namespace yoke

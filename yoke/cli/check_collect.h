@@ -1,0 +1,25 @@
+// Gathers what the rules look at: from every node of a cluster at once, from this machine, or from captures.
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "yoke/check/facts.h"
+
+namespace yoke {
+
+struct CollectOptions {
+  Seconds timeout{10};  // for reaching a node, and again for its answer
+};
+
+// A node that cannot be looked at has a failure instead of a machine: that is an answer, not an Error.
+CheckFacts collect_cluster(const Cluster& cluster, const CollectOptions& options);
+CheckFacts collect_here();
+// Folders as `yoke probe --capture` writes them. With a cluster, each takes the place of the node with its host name.
+CheckFacts collect_captures(const std::vector<std::string>& folders, const std::optional<Cluster>& cluster);
+
+// What is asked of each node: which peers its halves should reach, which names it should resolve.
+std::vector<CheckedNode> questions_for(const Cluster& cluster);
+
+}  // namespace yoke

@@ -1,0 +1,55 @@
+// yoke check nccl-log: what an NCCL log says, in words.
+#include <fmt/format.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+#include "yoke/check/nccl_log.h"
+#include "yoke/cli/check_text.h"
+#include "yoke/cli/commands.h"
+
+namespace yoke {
+namespace {
+
+constexpr Bytes kLogMost{1LL << 30};
+
+int read_logs(Session& session, const std::vector<std::string>& files) {
+  NcclLog log;
+  for (const std::string& file : files) {
+    const int lines = log.lines;
+    add_nccl_log(log, read_file(file, kLogMost));
+    if (log.lines > lines) continue;
+    throw Error(ErrorCode::kInvalid, fmt::format("there is no line of NCCL in '{}'", file),
+                "run the job with NCCL_DEBUG=INFO, and give its output or the file of NCCL_DEBUG_FILE");
+  }
+  const std::vector<Finding> findings = judge(log);
+  if (session.json) {
+    Document document = to_json(log);
+    document.add("findings", findings_json(findings));
+    session.print_json(document);
+  } else {
+    session.print(describe(log) + "\n" + findings_text(findings) +
+                  (findings.empty() ? "Nothing is wrong in it.\n" : fmt::format("Findings: {}.\n", findings.size())));
+  }
+  return findings.empty() ? kExitOk : kExitFindings;
+}
+
+}  // namespace
+
+CommandRow check_nccl_log_command() {
+  return {
+      .name = "nccl-log",
+      .summary = "say in words what an NCCL log tells: transport, halves, MTU, GIDs",
+      .description =
+          "Reads what a job printed with NCCL_DEBUG=INFO and says how the ranks talk: by RDMA or TCP, over which "
+          "devices, over both halves or one, with which packet size and GIDs, with GPUDirect or without; and what is "
+          "wrong with it. Several files of one job may be given. Exit status 0: nothing is wrong; 1: findings.",
+      .examples = {{"yoke check nccl-log job.log", "the output of a job"},
+                   {"yoke check nccl-log nccl.spark-1.* nccl.spark-2.*", "files of NCCL_DEBUG_FILE"}},
+      .prepare = [](OptionTable& table) -> Action {
+        auto files = std::make_shared<std::vector<std::string>>();
+        table.positionals("FILE", "output of a job with NCCL_DEBUG=INFO", *files, Presence::kRequired);
+        return [files](Session& session) { return read_logs(session, *files); };
+      }};
+}
+
+}  // namespace yoke

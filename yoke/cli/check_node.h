@@ -1,0 +1,32 @@
+// One node's part of `yoke check`, done on that node: its facts, and what passes from it to the others. The head starts
+// it as a hidden part of the program over ssh and gives the questions on standard input.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "yoke/check/facts.h"
+
+namespace yoke {
+
+// What is to be asked stands in the node itself: paths without results, names without addresses, and forward_policy as
+// "?" where it is wanted. All trials are made at once; each ends within two seconds.
+CheckedNode look_at_this_node(const CheckedNode& questions);
+
+// The hidden part's answer with the clock of the node as it was sent.
+struct TimedNode {
+  CheckedNode node;
+  double time = 0;  // seconds since 1970
+};
+Document to_json(const TimedNode& answer);
+TimedNode timed_node_from_json(const Document& document);
+double wall_clock_now();
+
+// `yoke check-node`: the exit status, or nothing for other arguments.
+std::optional<int> run_check_part(const std::vector<std::string>& arguments);
+
+// "-P FORWARD DROP" and the rules behind it, as `iptables -S` prints them: the policy, and whether a rule lets
+// everything, or what comes in by one of these interfaces, pass.
+void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, CheckedNode& node);
+
+}  // namespace yoke

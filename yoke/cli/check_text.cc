@@ -1,0 +1,142 @@
+#include "yoke/cli/check_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "yoke/check/rules.h"
+#include "yoke/report/table.h"
+
+namespace yoke {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+constexpr int kExitNotLooked = 2;
+
+std::string_view severity_name(Severity severity) {
+  return severity == Severity::kFault ? "fault" : severity == Severity::kWarning ? "warning" : "note";
+}
+
+std::string indented(std::string_view label, const std::string& text) {
+  std::string out;
+  for (const std::string& line : wrap_text(text, kWidth - 13)) {
+    out += fmt::format("  {:<9}  {}\n", out.empty() ? label : "", line);
+  }
+  return out;
+}
+
+std::string counted(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string measured_text(const CheckReport& report) {
+  if (!report.facts.measurement) return fmt::format("Nothing was measured: {}.\n", report.not_measured);
+  Table table{.columns = {{.header = "from"},
+                          {.header = "to"},
+                          {.header = "interface"},
+                          {.header = "alone", .align = TextAlign::kRight},
+                          {.header = "together", .align = TextAlign::kRight}}};
+  for (const HalfMeasurement& half : report.facts.measurement->halves) {
+    const auto rate = [](const std::optional<BitsPerSecond>& value) { return value ? to_string(*value) : "-"; };
+    table.rows.push_back({half.from, half.to, half.from_interface, rate(half.alone), rate(half.together)});
+  }
+  std::string out = table.rows.empty() ? "" : render_text(table, {.width = kWidth});
+  if (const auto& all_reduce = report.facts.measurement->all_reduce) {
+    out += fmt::format("all-reduce over {} ranks: 16 KB in {}, {} at {}\n", all_reduce->ranks,
+                       to_string(all_reduce->small_time), to_string(all_reduce->large_size),
+                       to_string(all_reduce->large_bus_bandwidth));
+  }
+  return out;
+}
+
+std::string summary(const CheckReport& report) {
+  const auto faults = static_cast<std::size_t>(
+      std::count_if(report.findings.begin(), report.findings.end(),
+                    [](const Finding& finding) { return finding.severity == Severity::kFault; }));
+  std::string out;
+  if (report.findings.empty()) {
+    out = fmt::format("Clean: {} rules found nothing wrong.\n", rule_table().size());
+  } else {
+    out = fmt::format("{}: {}, {}.\n", counted(report.findings.size(), "finding"), counted(faults, "fault"),
+                      counted(report.findings.size() - faults, "warning"));
+  }
+  if (!report.looked_everywhere()) out += "Not every node could be looked at, so there may be more.\n";
+  return out;
+}
+
+}  // namespace
+
+bool CheckReport::looked_everywhere() const {
+  return std::all_of(facts.nodes.begin(), facts.nodes.end(), [](const CheckedNode& node) { return node.machine; });
+}
+
+int CheckReport::exit_status() const {
+  if (!looked_everywhere()) return kExitNotLooked;
+  if (!findings.empty()) return kExitFindings;
+  return facts.measurement ? kExitOk : kExitUnmeasured;
+}
+
+std::string findings_text(const std::vector<Finding>& findings) {
+  std::string out;
+  for (const Finding& finding : findings) {
+    out += fmt::format("{} {}", severity_name(finding.severity), finding.rule);
+    if (finding.node) out += ": " + *finding.node;
+    if (finding.subject) out += (finding.node ? ", " : ": ") + *finding.subject;
+    out += "\n" + indented("what", finding.what) + indented("evidence", finding.evidence) +
+           indented("costs", finding.consequence) + indented("fix", finding.fix) + "\n";
+  }
+  return out;
+}
+
+Document findings_json(const std::vector<Finding>& findings) {
+  Document list = Document::list();
+  for (const Finding& finding : findings) list.items.push_back(to_json(finding));
+  return list;
+}
+
+std::string report_text(const CheckReport& report) {
+  std::vector<std::string> names;
+  for (const CheckedNode& node : report.facts.nodes) names.push_back(node.name + (node.machine ? "" : " (not seen)"));
+  std::string out = fmt::format("{}: {}\n", report.facts.cluster ? "cluster " + report.facts.cluster->name : "checked",
+                                fmt::join(names, ", "));
+  out += measured_text(report) + "\n";
+  return out + findings_text(report.findings) + summary(report);
+}
+
+Document report_json(const CheckReport& report) {
+  Document nodes = Document::list();
+  for (const CheckedNode& node : report.facts.nodes) {
+    Document row = Document::map(
+        {{"name", Document::string(node.name)}, {"looked_at", Document::boolean(node.machine.has_value())}});
+    if (node.failure) row.add("problem", Document::string(node.failure->message));
+    nodes.items.push_back(std::move(row));
+  }
+  Document document = Document::map({{"schema", Document::number(std::int64_t{1})}});
+  if (report.facts.cluster) document.add("cluster", Document::string(report.facts.cluster->name));
+  document.add("nodes", std::move(nodes));
+  document.add("rules", Document::number(static_cast<std::int64_t>(rule_table().size())));
+  if (report.facts.measurement) {
+    document.add("measurement", to_json(*report.facts.measurement));
+  } else {
+    document.add("not_measured", Document::string(report.not_measured));
+  }
+  document.add("findings", findings_json(report.findings));
+  document.add("exit_status", Document::number(std::int64_t{report.exit_status()}));
+  return document;
+}
+
+std::string changes_text(const std::vector<FactChange>& changes, const std::string& since) {
+  if (changes.empty()) return fmt::format("Nothing changed since the last clean check ({}).\n", since);
+  Table table{.columns = {{.header = "node"},
+                          {.header = "what", .fit = ColumnFit::kShrinks},
+                          {.header = "then", .fit = ColumnFit::kShrinks},
+                          {.header = "now", .fit = ColumnFit::kShrinks}}};
+  for (const FactChange& change : changes) {
+    table.rows.push_back(
+        {change.node, change.what, change.before.empty() ? "-" : change.before, change.now.empty() ? "-" : change.now});
+  }
+  return fmt::format("Changed since the last clean check ({}):\n{}", since, render_text(table, {.width = kWidth}));
+}
+
+}  // namespace yoke

@@ -1,0 +1,31 @@
+// What `yoke check` prints, for people, for scripts, and for a post in a forum.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "yoke/base/error.h"
+#include "yoke/check/changes.h"
+#include "yoke/check/facts.h"
+#include "yoke/spec/finding.h"
+
+namespace yoke {
+
+struct CheckReport {
+  CheckFacts facts;
+  std::vector<Finding> findings;
+  std::string not_measured;  // why; empty: it was
+
+  bool looked_everywhere() const;
+  int exit_status() const;  // 0 clean, 1 findings, 2 a node could not be looked at, 3 clean but nothing measured
+};
+
+std::string findings_text(const std::vector<Finding>& findings);
+Document findings_json(const std::vector<Finding>& findings);
+std::string report_text(const CheckReport& report);
+Document report_json(const CheckReport& report);
+std::string changes_text(const std::vector<FactChange>& changes, const std::string& since);
+// One page of Markdown without secrets. `names`: of users, to be left out.
+std::string paste_text(const CheckReport& report, const std::vector<std::string>& names);
+
+}  // namespace yoke

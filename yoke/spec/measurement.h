@@ -1,0 +1,58 @@
+// What was measured between the nodes, as plain data: what each half carries alone and beside the others, counters that
+// moved meanwhile, a short real all-reduce. `yoke link test` measures it; the rules of yoke/check read it.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "yoke/base/document.h"
+#include "yoke/base/units.h"
+
+namespace yoke {
+
+// One half between two nodes, in one direction.
+struct HalfMeasurement {
+  std::string from, to;  // nodes
+  std::string from_interface, to_interface;
+  std::optional<BitsPerSecond> alone;      // of the payload, at the receiver; absent: not measured
+  std::optional<BitsPerSecond> together;   // while all halves of the pair carry in this direction
+  std::optional<BitsPerSecond> both_ways;  // while all halves carry in both directions
+  std::optional<std::string> failure;      // why nothing passed
+  friend bool operator==(const HalfMeasurement&, const HalfMeasurement&) = default;
+};
+
+struct CounterIncrease {
+  std::string node, interface;
+  std::string name;  // "rx_errors"
+  std::int64_t change = 0;
+  friend bool operator==(const CounterIncrease&, const CounterIncrease&) = default;
+};
+
+struct AllReduceMeasurement {
+  int ranks = 0;
+  std::string carrier;  // "nccl", or "direct" for yoke's own over TCP
+  Seconds small_time;   // of 16 KB
+  Bytes large_size;
+  BytesPerSecond large_bus_bandwidth;
+  friend bool operator==(const AllReduceMeasurement&, const AllReduceMeasurement&) = default;
+};
+
+struct Measurement {
+  std::optional<BitsPerSecond> expected;  // of one half
+  std::string expected_source;            // "the cluster file", "the catalogue"
+  std::vector<std::string> transports;    // of the pairs: "tcp", "rdma"
+  std::vector<HalfMeasurement> halves;
+  std::vector<CounterIncrease> counters;
+  std::optional<AllReduceMeasurement> all_reduce;
+  friend bool operator==(const Measurement&, const Measurement&) = default;
+};
+
+Document to_json(const Measurement& measurement);
+Measurement measurement_from_json(const Document& document);
+
+// From what `yoke link test --json` prints (docs/link.md). Keys that are not needed here may come and go; what is
+// needed and missing or of the wrong kind is an Error(kInvalid) that names it.
+Measurement measurement_from_link_test(const Document& document);
+
+}  // namespace yoke

@@ -1,0 +1,66 @@
+#include "yoke/spec/measurement.h"
+
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/json.h"
+#include "yoke/base/result.h"
+
+namespace yoke {
+namespace {
+
+// As `yoke link test --json` prints it, shortened to one half and what is read of it; `latencies` is not.
+constexpr std::string_view kLinkTest = R"({
+  "schema": 1, "cluster": "lab", "expected": {"half_rate": 2e9, "source": "the cluster file"},
+  "pairs": [{
+    "a": "spark-1", "b": "spark-2", "transport": "tcp", "transport_reason": "no /dev/infiniband", "streams": 1,
+    "halves": [
+      {"half": "A", "a": {"interface": {"name": "enp1s0f0np0", "mtu": 9000}}, "b": {"interface": {"name": "eth7"}}},
+      {"half": "B", "a": {"interface": {"name": "enP2p1s0f0np0"}}, "b": {}}],
+    "phases": [
+      {"kind": "alone", "rates": [{"half": "A", "from": "spark-1", "to": "spark-2", "rate": 1.9e9, "retransmits": 0}]},
+      {"kind": "alone", "rates": [{"half": "A", "from": "spark-2", "to": "spark-1", "rate": 1.8e9, "retransmits": 0}]},
+      {"kind": "together", "rates": [{"half": "A", "from": "spark-1", "to": "spark-2", "rate": 1.7e9}]},
+      {"kind": "both-ways", "rates": [{"half": "A", "from": "spark-1", "to": "spark-2", "rate": 1.6e9}]}],
+    "latencies": [{"half": "A", "rows": []}],
+    "counters": [{"node": "spark-2", "half": "A", "interface": "eth7", "name": "rx_errors", "change": 3}],
+    "failures": [{"half": "B", "message": "no interface"}]}],
+  "all_reduce": {"ranks": 2, "carrier": "direct", "new_key": 1,
+                 "time_16k": 0.0001, "large_size": 16777216, "large_bus_bandwidth": 4e8},
+  "findings": []})";
+
+TEST(Measurement, IsReadFromALinkTest) {
+  const Measurement measurement = measurement_from_link_test(parse_json(kLinkTest, "test"));
+  EXPECT_EQ(measurement.expected, BitsPerSecond{2e9});
+  EXPECT_EQ(measurement.transports, std::vector<std::string>{"tcp"});
+  ASSERT_EQ(measurement.halves.size(), 4U);
+  const HalfMeasurement forth = {.from = "spark-1",
+                                 .to = "spark-2",
+                                 .from_interface = "enp1s0f0np0",
+                                 .to_interface = "eth7",
+                                 .alone = BitsPerSecond{1.9e9},
+                                 .together = BitsPerSecond{1.7e9},
+                                 .both_ways = BitsPerSecond{1.6e9},
+                                 .failure = {}};
+  EXPECT_EQ(measurement.halves[0], forth);
+  EXPECT_EQ(measurement.halves[1].from_interface, "eth7");
+  EXPECT_EQ(measurement.halves[1].alone, BitsPerSecond{1.8e9});
+  EXPECT_EQ(measurement.halves[1].together, std::nullopt);
+  EXPECT_EQ(measurement.halves[2].failure, "no interface");
+  EXPECT_EQ(measurement.counters, (std::vector<CounterIncrease>{{"spark-2", "eth7", "rx_errors", 3}}));
+  EXPECT_EQ(measurement.all_reduce->ranks, 2);
+  EXPECT_EQ(measurement_from_json(parse_json(print_json(to_json(measurement)), "round")), measurement);
+}
+
+TEST(Measurement, OfAnotherKindIsRefusedByName) {
+  for (const char* text : {"[]", R"({"pairs": 3})", R"({"pairs": [{"a": "x"}]})", R"({"expected": {}})",
+                           R"({"all_reduce": {"ranks": 2}})"}) {
+    const auto read = try_to([&] { return measurement_from_link_test(parse_json(text, "test")); });
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().code(), ErrorCode::kInvalid);
+    EXPECT_NE(read.error().message().find("test"), std::string::npos) << read.error().message();
+  }
+}
+
+}  // namespace
+}  // namespace yoke
