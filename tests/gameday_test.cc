@@ -91,7 +91,7 @@ TEST_P(LabTimingGamedayCtrlC, CleansUpAtAnyMoment) {
   const Begun begun = read_until(process, GetParam().said);
   ASSERT_TRUE(fs::exists(begun.folder));
   for (int i = 0; i < GetParam().signals; ++i) {
-    real_clock().sleep(50_ms);
+    real_clock().sleep(10_ms);
     kill(process.pid(), SIGINT);
   }
   const auto outcome = process.wait(Deadline::after(60_s));
@@ -104,7 +104,7 @@ TEST_P(LabTimingGamedayCtrlC, CleansUpAtAnyMoment) {
 INSTANTIATE_TEST_SUITE_P(Moments, LabTimingGamedayCtrlC,
                          testing::Values(Moment{"StartingTheLab", "lab", "$ yoke lab up"},
                                          Moment{"StartingTheLabTwice", "lab", "$ yoke lab up", 2},
-                                         Moment{"LookingAtTheLab", "lab", "$ yoke lab status"},
+                                         Moment{"LookingAtTheLab", "reach", "$ yoke lab status"},
                                          Moment{"Reaching", "reach", "$ yoke cluster reach"},
                                          Moment{"Measuring", "all-reduce", "$ yoke bench all-reduce"},
                                          Moment{"MeasuringTwice", "all-reduce", "$ yoke bench all-reduce", 2},

@@ -69,7 +69,7 @@ std::string usage_line(const std::vector<std::string>& path, const CommandRow& c
         line += row.presence == Presence::kRequired ? " " + row.name : " [" + row.name + "]";
         break;
       case OptionRow::Kind::kPositionals:
-        line += " [" + row.name + "…]";
+        line += row.presence == Presence::kRequired ? " " + row.name + "…" : " [" + row.name + "…]";
         break;
       case OptionRow::Kind::kRest:
         line += " -- " + row.name + "…";
