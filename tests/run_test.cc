@@ -278,7 +278,11 @@ class RunInALab : public testing::Test {
 };
 
 TEST_F(RunInALab, EveryNodeHoldsAPartAndADeadRankComesBack) {
-  const std::vector<std::string> line = {"run", kNano, "-p", kQuestion, "--threads", "1"};
+  // Where nodes see it, wherever the repository is: each has a /tmp of its own.
+  const ScratchDir seen("yoke-run-test", "/var/tmp");
+  const std::string model = seen.path() / "nano";
+  fs::copy(kNano, model);
+  const std::vector<std::string> line = {"run", model, "-p", kQuestion, "--threads", "1"};
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> all = line;
     all.insert(all.end(), more.begin(), more.end());
@@ -296,7 +300,7 @@ TEST_F(RunInALab, EveryNodeHoldsAPartAndADeadRankComesBack) {
   EXPECT_EQ(from_document<std::vector<std::string>>(*one.find("nodes")), (std::vector<std::string>{"spark-1"}));
   EXPECT_EQ(lab_->yoke(with({"--nodes", "3"})).exit_status, 2);
 
-  Process process({.argv = {YOKE_PROGRAM, "run", kNano, "-p", kQuestion, "--threads", "1", "--logit-bias", "2044=-inf",
+  Process process({.argv = {YOKE_PROGRAM, "run", model, "-p", kQuestion, "--threads", "1", "--logit-bias", "2044=-inf",
                             "-n", "150", "--json"},
                    .folder = lab_->folder});
   const Deadline deadline = Deadline::after(60_s);
