@@ -121,8 +121,8 @@ TEST_F(LabTimingGameday, OnAClusterSkipsWhatOnlyALabCanPlay) {
   }
   const Outcome written = run_yoke(lab.exec_arguments("1", {"sh", "-c", "cat > /root/real.yaml"}), {.input = text});
   ASSERT_EQ(written.exit_status, 0) << written.err;
-  const Outcome outcome = lab.exec("1", {YOKE_PROGRAM, "gameday", "--cluster", "/root/real.yaml", "--phase",
-                                         "reach,kill,cut", "--json", "--report", "/root/day.html"});
+  const Outcome outcome = lab.exec("1", {"yoke", "gameday", "--cluster", "/root/real.yaml", "--phase", "reach,kill,cut",
+                                         "--json", "--report", "/root/day.html"});
   EXPECT_EQ(outcome.exit_status, 0) << outcome.out << outcome.err;
   const Document day = parse_json(outcome.out, "out");
   EXPECT_EQ(phase_of(day, "reach").find("verdict")->text, "pass");
