@@ -7,6 +7,7 @@
 #include <map>
 #include <regex>
 
+#include "tests/mistake.h"
 #include "tests/program.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
@@ -208,19 +209,10 @@ TEST_F(Bench, NoHistoryKeepsNothing) {
   EXPECT_THAT(bench({"history"}).out, HasSubstr("Nothing was measured yet"));
 }
 
-struct Mistake {
-  const char* name;
-  std::vector<std::string> arguments;
-  int exit_status;
-  const char* message;
-  const char* hint;
-};
 class BenchMistakes : public InScratch, public testing::WithParamInterface<Mistake> {};
 TEST_P(BenchMistakes, GetOneClearErrorWithAHint) {
   const Outcome outcome = bench(GetParam().arguments);
-  EXPECT_EQ(outcome.exit_status, GetParam().exit_status) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr(GetParam().message));
-  EXPECT_THAT(outcome.err, HasSubstr(GetParam().hint));
+  expect_clear_error(outcome, GetParam());
   EXPECT_EQ(outcome.out, "");
 }
 INSTANTIATE_TEST_SUITE_P(

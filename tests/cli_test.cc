@@ -7,6 +7,7 @@
 
 #include <regex>
 
+#include "tests/mistake.h"
 #include "tests/program.h"
 #include "yoke/base/build_info.h"
 #include "yoke/base/error.h"
@@ -70,20 +71,10 @@ TEST_F(Cli, ClusterShowPrintsTheCanonicalFormWhichIsItsOwn) {
   EXPECT_EQ(parse_json(yoke({"cluster", "show", "--json"}).out, "out").find("nodes")->items.size(), 2U);
 }
 
-struct Mistake {
-  const char* name;
-  std::vector<std::string> arguments;
-  int exit_status;
-  const char* message;
-  const char* hint;
-};
-
 class CliMistakes : public InFolder, public testing::WithParamInterface<Mistake> {};
 TEST_P(CliMistakes, GetOneClearErrorWithAHint) {
   const Outcome outcome = yoke(GetParam().arguments);
-  EXPECT_EQ(outcome.exit_status, GetParam().exit_status);
-  EXPECT_NE(outcome.err.find(GetParam().message), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find(GetParam().hint), std::string::npos) << outcome.err;
+  expect_clear_error(outcome, GetParam());
   EXPECT_EQ(outcome.out, "");
 }
 INSTANTIATE_TEST_SUITE_P(

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "tests/lab_fixture.h"
+#include "tests/mistake.h"
 #include "yoke/base/clock.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
@@ -137,20 +138,11 @@ TEST_F(Gameday, ListsItsPhasesWithWhatTheyNeed) {
   EXPECT_EQ(list.find("phases")->items.size(), 5U);
 }
 
-struct Mistake {
-  const char* name;
-  std::vector<std::string> arguments;
-  int exit_status;
-  const char* message;
-  const char* hint;
-};
 class GamedayMistakes : public Gameday, public testing::WithParamInterface<Mistake> {};
 TEST_P(GamedayMistakes, GetOneClearErrorBeforeAnythingIsStarted) {
   write_file_atomically(scratch.path() / "desk.yaml", "name: desk\nnodes: [{ name: a, address: 127.0.0.1 }]\n");
   const Outcome outcome = gameday(GetParam().arguments);
-  EXPECT_EQ(outcome.exit_status, GetParam().exit_status) << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr(GetParam().message));
-  EXPECT_THAT(outcome.err, HasSubstr(GetParam().hint));
+  expect_clear_error(outcome, GetParam());
   EXPECT_THAT(outcome.out, testing::Not(HasSubstr("Game day:")));
 }
 INSTANTIATE_TEST_SUITE_P(

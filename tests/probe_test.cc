@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tests/lab_fixture.h"
+#include "tests/mistake.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/spec/machine.h"
@@ -90,14 +91,7 @@ struct ProbeFolder : testing::Test {
   }
 };
 
-struct ProbeMistake {
-  const char* name;
-  std::vector<std::string> arguments;
-  int exit_status;
-  const char* message;
-  const char* hint;
-};
-class ProbeMistakes : public ProbeFolder, public testing::WithParamInterface<ProbeMistake> {};
+class ProbeMistakes : public ProbeFolder, public testing::WithParamInterface<Mistake> {};
 TEST_P(ProbeMistakes, GetOneClearErrorWithAHint) {
   fs::create_directories(scratch.path() / "empty");
   fs::create_directories(scratch.path() / "full");
@@ -105,33 +99,29 @@ TEST_P(ProbeMistakes, GetOneClearErrorWithAHint) {
   write_file_atomically(scratch.path() / "desk.yaml",
                         "name: desk\nnodes:\n  - { name: spark-1, address: 127.0.0.1 }\n");
   const Outcome outcome = yoke(GetParam().arguments);
-  EXPECT_EQ(outcome.exit_status, GetParam().exit_status) << outcome.err;
-  EXPECT_NE(outcome.err.find(GetParam().message), std::string::npos) << outcome.err;
-  EXPECT_NE(outcome.err.find(GetParam().hint), std::string::npos) << outcome.err;
+  expect_clear_error(outcome, GetParam());
   EXPECT_EQ(outcome.out, "");
 }
 INSTANTIATE_TEST_SUITE_P(
     Lines, ProbeMistakes,
     testing::Values(
-        ProbeMistake{
-            "NoSuchCapture", {"probe", "--root", "nowhere"}, 5, "there is no folder 'nowhere'", "--capture DIR"},
-        ProbeMistake{"FileAsCapture", {"probe", "--root", "desk.yaml"}, 4, "'desk.yaml' is no folder", "--capture DIR"},
-        ProbeMistake{"EmptyCapture", {"probe", "--root", "empty"}, 5, "there is no machine.tree", "machine.tree"},
-        ProbeMistake{"CaptureIntoAFullFolder", {"probe", "--capture", "full"}, 10, "'full' is not empty", "new folder"},
-        ProbeMistake{"CaptureBelowAFile", {"probe", "--capture", "desk.yaml/x"}, 5, "cannot make the folder", ""},
-        ProbeMistake{
-            "HereAndNode", {"probe", "--here", "--node", "a"}, 2, "--here is about one machine", "one of them"},
-        ProbeMistake{
+        Mistake{"NoSuchCapture", {"probe", "--root", "nowhere"}, 5, "there is no folder 'nowhere'", "--capture DIR"},
+        Mistake{"FileAsCapture", {"probe", "--root", "desk.yaml"}, 4, "'desk.yaml' is no folder", "--capture DIR"},
+        Mistake{"EmptyCapture", {"probe", "--root", "empty"}, 5, "there is no machine.tree", "machine.tree"},
+        Mistake{"CaptureIntoAFullFolder", {"probe", "--capture", "full"}, 10, "'full' is not empty", "new folder"},
+        Mistake{"CaptureBelowAFile", {"probe", "--capture", "desk.yaml/x"}, 5, "cannot make the folder", ""},
+        Mistake{"HereAndNode", {"probe", "--here", "--node", "a"}, 2, "--here is about one machine", "one of them"},
+        Mistake{
             "RootAndCluster", {"probe", "--root", "x", "--cluster", "desk.yaml"}, 2, "--cluster about a cluster", ""},
-        ProbeMistake{"HereAndRoot", {"probe", "--here", "--root", "x"}, 2, "--here is this machine", "one of them"},
-        ProbeMistake{"NodeWithoutCluster", {"probe", "--node", "spark-1"}, 5, "there is no cluster.yaml", "--cluster"},
-        ProbeMistake{"MistypedNode",
-                     {"probe", "--cluster", "desk.yaml", "--node", "sprak-1"},
-                     5,
-                     "has no node 'sprak-1'",
-                     "did you mean 'spark-1'?"},
-        ProbeMistake{"NoTimeAtAll", {"probe", "--timeout", "0s"}, 2, "--timeout must be above zero", "20s"},
-        ProbeMistake{"Positional", {"probe", "spark-1"}, 2, "does not take 'spark-1'", "--help"}),
+        Mistake{"HereAndRoot", {"probe", "--here", "--root", "x"}, 2, "--here is this machine", "one of them"},
+        Mistake{"NodeWithoutCluster", {"probe", "--node", "spark-1"}, 5, "there is no cluster.yaml", "--cluster"},
+        Mistake{"MistypedNode",
+                {"probe", "--cluster", "desk.yaml", "--node", "sprak-1"},
+                5,
+                "has no node 'sprak-1'",
+                "did you mean 'spark-1'?"},
+        Mistake{"NoTimeAtAll", {"probe", "--timeout", "0s"}, 2, "--timeout must be above zero", "20s"},
+        Mistake{"Positional", {"probe", "spark-1"}, 2, "does not take 'spark-1'", "--help"}),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(ProbeFolder, ShowsACaptureOfThisMachineAsTheMachineItself) {

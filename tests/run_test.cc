@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "tests/engine_fixture.h"
+#include "tests/mistake.h"
 #include "yoke/base/fields.h"
 #include "yoke/weights/safetensors_file.h"
 
@@ -143,19 +144,10 @@ TEST_F(Run, ATemplateThatLoopsForEverIsStopped) {
   EXPECT_THAT(outcome.err, HasSubstr("chat_template.jinja"));
 }
 
-struct Mistake {
-  const char* name;
-  std::vector<std::string> arguments;
-  int exit_status;
-  const char* message;
-  const char* hint;
-};
 class RunMistakes : public EngineTest, public testing::WithParamInterface<Mistake> {};
 TEST_P(RunMistakes, GetOneClearErrorAndNoAnswer) {
   const Outcome outcome = yoke(GetParam().arguments);
-  EXPECT_EQ(outcome.exit_status, GetParam().exit_status);
-  EXPECT_THAT(outcome.err, HasSubstr(GetParam().message));
-  EXPECT_THAT(outcome.err, HasSubstr(GetParam().hint));
+  expect_clear_error(outcome, GetParam());
   EXPECT_EQ(outcome.out, "");
 }
 INSTANTIATE_TEST_SUITE_P(

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -19,16 +18,6 @@ namespace {
 constexpr int kTurnMs = 50;
 // An engine in this process closes its line a moment before its thread says why.
 constexpr Seconds kReasonLimit{2};
-
-// Whether all of an answer was made, though the word of its end was lost with rank 0.
-std::optional<FinishReason> finished(const Request& request) {
-  const auto is_stop = [&](TokenId id) {
-    return std::find(request.stop_ids.begin(), request.stop_ids.end(), id) != request.stop_ids.end();
-  };
-  if (!request.answer.empty() && is_stop(request.answer.back())) return FinishReason::kStop;
-  if (!request.answer.empty() && std::ssize(request.answer) >= request.answer_most) return FinishReason::kLength;
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -143,6 +132,7 @@ void Front::lose_connection() {
 void Front::resume() {
   for (auto at = unfinished_.begin(); at != unfinished_.end();) {
     const auto& [id, one] = *at;
+    // The word of its end may have been lost with the rank 0 that made all of it.
     const auto reason = one.cancelled ? FinishReason::kCancelled : finished(one.request);
     if (reason) {
       made_here_.push_back(RequestEnded{.id = id, .reason = *reason, .error = {}});

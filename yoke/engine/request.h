@@ -64,6 +64,9 @@ constexpr auto enum_names(FinishReason) {
   return std::array{std::pair{"stop", FinishReason::kStop}, std::pair{"length", FinishReason::kLength},
                     std::pair{"cancelled", FinishReason::kCancelled}};
 }
+// Why an answer has ended; nothing where more tokens may come.
+std::optional<FinishReason> finished(const Request& request);
+
 struct RequestEnded {
   std::uint64_t id = 0;
   FinishReason reason = FinishReason::kStop;

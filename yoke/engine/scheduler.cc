@@ -33,10 +33,6 @@ void check_request(const Request& request, const SchedulerLimits& limits) {
   }
 }
 
-bool is_stop(const Request& request, TokenId token) {
-  return std::find(request.stop_ids.begin(), request.stop_ids.end(), token) != request.stop_ids.end();
-}
-
 std::int64_t most_tokens(const Request& request) { return std::ssize(request.prompt) + request.answer_most; }
 
 }  // namespace
@@ -51,11 +47,9 @@ std::optional<RequestEnded> Scheduler::submit(Request request) {
   } catch (const Error& error) {
     return RequestEnded{.id = request.id, .error = error};
   }
-  if (!request.answer.empty() && is_stop(request, request.answer.back())) {
-    return RequestEnded{.id = request.id, .reason = FinishReason::kStop};  // it ended with the rank that made it
-  }
   request.answer_most = std::min(request.answer_most, limits_.context_most - std::ssize(request.prompt));
-  if (request.answer_most <= std::ssize(request.answer) && request.logits == LogitsWanted::kNone) {
+  if (const auto reason = finished(request)) return RequestEnded{.id = request.id, .reason = *reason};
+  if (request.answer_most == 0 && request.logits == LogitsWanted::kNone) {
     return RequestEnded{.id = request.id, .reason = FinishReason::kLength};
   }
   waiting_.push_back(std::move(request));
@@ -118,12 +112,6 @@ StepPlan Scheduler::next() {
   return plan;
 }
 
-std::optional<FinishReason> Scheduler::finish_reason(const Running& running, TokenId token) const {
-  if (is_stop(running.request, token)) return FinishReason::kStop;
-  if (std::ssize(running.request.answer) >= running.request.answer_most) return FinishReason::kLength;
-  return std::nullopt;
-}
-
 std::vector<EngineEvent> Scheduler::take(const std::vector<RowResult>& results) {
   std::vector<EngineEvent> events;
   for (const RowResult& result : results) {
@@ -140,7 +128,7 @@ std::vector<EngineEvent> Scheduler::take(const std::vector<RowResult>& results) 
       running.request.answer.push_back(result.made->id);
       running.made = result.made->id;
       events.emplace_back(TokenMade{.id = result.id, .token = *result.made});
-      if (const auto reason = finish_reason(running, result.made->id)) {
+      if (const auto reason = finished(running.request)) {
         ended = RequestEnded{.id = result.id, .reason = *reason};
       }
     }

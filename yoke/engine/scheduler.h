@@ -48,7 +48,6 @@ class Scheduler {
   };
   void admit(StepPlan& plan);
   void add_row(std::uint64_t id, Running& running, std::int64_t& budget, StepPlan& plan);
-  std::optional<FinishReason> finish_reason(const Running& running, TokenId token) const;
   void release(std::map<std::uint64_t, Running>::iterator running);
 
   SchedulerLimits limits_;
