@@ -20,6 +20,8 @@ if(CMAKE_CROSSCOMPILING)
 else()
   target_compile_definitions(yoke_test_main PUBLIC YOKE_PROGRAM="$<TARGET_FILE:yoke>")
 endif()
+# What is measured is the library, which keeps its -O2: tests compile in two thirds of the time this way.
+target_compile_options(yoke_test_main PUBLIC $<$<CONFIG:Release>:-O1>)
 target_precompile_headers(yoke_test_main PRIVATE cmake/precompiled_test.h)
 
 function(yoke_add_test_program name)
@@ -50,6 +52,8 @@ endif()
 
 # A fuzzer is LLVMFuzzerTestOneInput over one parser. `make test` drives it by our own driver (any compiler, a fixed
 # number of mutated inputs from a seed); `make soak` by libFuzzer.
+add_library(yoke_fuzz_driver OBJECT tests/fuzz_driver.cc)
+target_link_libraries(yoke_fuzz_driver PRIVATE yoke_options)
 file(GLOB_RECURSE fuzz_sources CONFIGURE_DEPENDS yoke/*_fuzz.cc)
 foreach(source ${fuzz_sources})
   get_filename_component(name ${source} NAME_WE)
@@ -58,7 +62,8 @@ foreach(source ${fuzz_sources})
     add_executable(${name} ${source})
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   else()
-    add_executable(${name} ${source} tests/fuzz_driver.cc)
+    add_executable(${name} ${source} $<TARGET_OBJECTS:yoke_fuzz_driver>)
+    target_precompile_headers(${name} REUSE_FROM yoke_lib)
     add_test(NAME Fuzz.${name} COMMAND ${name} ${corpus})
   endif()
   target_link_libraries(${name} PRIVATE yoke_lib)

@@ -27,11 +27,6 @@ constexpr double kManagementRate = 1e9;  // likewise
 constexpr const char* kAllreduce = "/root/mpi_allreduce";
 constexpr std::int64_t kLarge = 16 << 20;
 
-Strings joined(Strings words, const Strings& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 // How much of this machine's cores other work takes now, 0 to 1: the share of a moment that is neither idle nor waiting
 // for a disk. /proc/stat: "cpu user nice system idle iowait …".
 double measure_busy_share() {

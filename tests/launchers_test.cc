@@ -16,11 +16,6 @@ using testing::HasSubstr;
 
 const std::vector<std::string> kBench = {"bench", "all-reduce", "-b", "64K", "-e", "64K", "-n", "5", "--no-history"};
 
-std::vector<std::string> joined(std::vector<std::string> words, const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 std::optional<std::string> why_no_mpi() {
   if (!find_program("mpirun")) return "mpirun is not installed";
   if (!build_info().sanitizers.empty()) return "Open MPI itself makes sanitizers report";

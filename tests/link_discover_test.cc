@@ -78,7 +78,7 @@ TEST_F(LinkDiscover, ThreeInARingAreFoundFromTheirAddresses) {
   const TestLab lab({"--nodes", "3", "--topology", "ring"});
   // Not in the order of the ring's cables, which decide.
   const Outcome outcome = discover_there(lab, {"10.77.0.1", "root@10.77.0.3", "10.77.0.2", "--user", "root", "--json"});
-  ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
+  ASSERT_EQ(outcome.exit_status, 0) << outcome.out << outcome.err;
   const Cluster own = load_cluster(lab.folder / "cluster.yaml");
   const Cluster found = cluster_from_json(*json_of(outcome).find("cluster"));
   EXPECT_EQ(found.nodes, own.nodes);

@@ -7,6 +7,11 @@
 
 namespace yoke {
 
+inline std::vector<std::string> joined(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 inline Outcome run_yoke(std::vector<std::string> arguments, Command command = {}) {
   arguments.insert(arguments.begin(), YOKE_PROGRAM);
   command.argv = std::move(arguments);

@@ -168,7 +168,7 @@ concept HasFields = requires(FieldNames& names, T& value) {
 };
 
 template <HasFields T>
-void read_field(const Document& document, T& value) {
+void fill_fields(const Document& document, T& value) {
   if (document.kind != Document::Kind::kMap) refuse_field(document, "a map of keys");
   FieldNames known;
   visit_fields(known, value);
@@ -179,6 +179,20 @@ void read_field(const Document& document, T& value) {
   }
   FieldReader reader{document};
   visit_fields(reader, value);
+}
+
+template <HasFields T>
+void read_field(const Document& document, T& value) {
+  fill_fields(document, value);
+}
+
+// A struct by its own description, whatever overloads of read_field there are for it: for its from_json, which such
+// overloads of other files call.
+template <HasFields T>
+T read_fields(const Document& document) {
+  T value{};
+  fill_fields(document, value);
+  return value;
 }
 
 // ---- writing. The Document comes first for argument-dependent look-up also of types outside this namespace.
@@ -229,11 +243,17 @@ struct FieldWriter {
   Document map = Document::map();
 };
 
+// As read_fields, for a struct's to_json.
 template <HasFields T>
-void write_field(Document& document, const T& value) {
+Document write_fields(const T& value) {
   FieldWriter writer;
   visit_fields(writer, const_cast<T&>(value));  // one description serves both ways; the writer only reads
-  document = std::move(writer.map);
+  return std::move(writer.map);
+}
+
+template <HasFields T>
+void write_field(Document& document, const T& value) {
+  document = write_fields(value);
 }
 
 }  // namespace yoke

@@ -30,7 +30,7 @@ std::string no_include(std::string_view path) {
 MemoryTree parse(std::string_view text) { return parse_tree(text, "a.tree", no_include); }
 
 // "a.tree:2: what | hint", or "" where there is no error.
-std::string error_of(std::string_view text, const ReadInclude& read_include = no_include) {
+std::string tree_error(std::string_view text, const ReadInclude& read_include = no_include) {
   try {
     parse_tree(text, "a.tree", read_include);
     return "";
@@ -174,7 +174,7 @@ TEST(TreeFile, TellsTheLineOfABadInput) {
       {"include x/../a.tree\n", "a.tree:1: 'a.tree' includes itself"},
   };
   for (const auto& [text, expected] : cases) {
-    const std::string error = error_of(text);
+    const std::string error = tree_error(text);
     if (expected.empty()) {
       EXPECT_EQ(error, "") << text;
     } else {
@@ -184,25 +184,25 @@ TEST(TreeFile, TellsTheLineOfABadInput) {
 }
 
 TEST(TreeFile, IncludesThatNeverEndAreRefused) {
-  EXPECT_EQ(error_of("include b.tree\n",
-                     [](std::string_view path) -> std::string {
-                       return path == "b.tree" ? "\ninclude c.tree\n" : "include b.tree\n";
-                     }),
+  EXPECT_EQ(tree_error("include b.tree\n",
+                       [](std::string_view path) -> std::string {
+                         return path == "b.tree" ? "\ninclude c.tree\n" : "include b.tree\n";
+                       }),
             "c.tree:1: 'b.tree' includes itself");
-  EXPECT_EQ(error_of("include x.tree\n", [](std::string_view path) { return fmt::format("include x{}\n", path); }),
+  EXPECT_EQ(tree_error("include x.tree\n", [](std::string_view path) { return fmt::format("include x{}\n", path); }),
             "xxxxxxx.tree:1: includes are nested too deep");
-  EXPECT_EQ(error_of("include b.tree\n", nullptr), "a.tree:1: nothing can be included here");
+  EXPECT_EQ(tree_error("include b.tree\n", nullptr), "a.tree:1: nothing can be included here");
 }
 
 TEST(TreeFile, WhatIsAbsurdlyLargeIsRefused) {
   const std::string megabytes(9 << 20, '#');
   std::string text;
   for (int i = 0; i < 8; ++i) text += "include b.tree\n";
-  EXPECT_EQ(error_of(text, [&](std::string_view) { return megabytes; }),
+  EXPECT_EQ(tree_error(text, [&](std::string_view) { return megabytes; }),
             "b.tree:1: the text is too long, with what it includes");
   text = "in /f\n";
   for (std::size_t i = 0; i <= TreeFileLimits::kEntriesMost; ++i) text += fmt::format("{} = 1\n", i);
-  EXPECT_EQ(error_of(text), fmt::format("a.tree:{}: there are too many files", TreeFileLimits::kEntriesMost + 2));
+  EXPECT_EQ(tree_error(text), fmt::format("a.tree:{}: there are too many files", TreeFileLimits::kEntriesMost + 2));
 }
 
 TEST(TreeFile, PrintsFolderByFolder) {

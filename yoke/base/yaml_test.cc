@@ -8,7 +8,7 @@
 namespace yoke {
 namespace {
 
-using Kind = Document::Kind;
+using NodeKind = Document::Kind;
 
 TEST(Yaml, ReadsBlockAndFlowWithLines) {
   const Document document =
@@ -16,11 +16,11 @@ TEST(Yaml, ReadsBlockAndFlowWithLines) {
   EXPECT_EQ(document.find("name")->text, "desk");
   EXPECT_EQ(document.find("name")->where, "c.yaml:2");
   const Document& nodes = *document.find("nodes");
-  EXPECT_EQ(nodes.items[0].find("port")->kind, Kind::kPlain);
-  EXPECT_EQ(nodes.items[1].find("name")->kind, Kind::kText);
+  EXPECT_EQ(nodes.items[0].find("port")->kind, NodeKind::kPlain);
+  EXPECT_EQ(nodes.items[1].find("name")->kind, NodeKind::kText);
   EXPECT_EQ(nodes.items[1].find("name")->where, "c.yaml:5");
-  EXPECT_EQ(document.find("none")->kind, Kind::kNull);
-  EXPECT_EQ(parse_yaml("", "c.yaml").kind, Kind::kNull);
+  EXPECT_EQ(document.find("none")->kind, NodeKind::kNull);
+  EXPECT_EQ(parse_yaml("", "c.yaml").kind, NodeKind::kNull);
 }
 
 // "- - - …": a list in a list in a list.
@@ -83,7 +83,7 @@ Document random_value(int depth) {
 }
 
 bool same_text(const Document& a, const Document& b) {
-  const auto is_text = [](const Document& d) { return d.kind == Kind::kText || d.kind == Kind::kPlain; };
+  const auto is_text = [](const Document& d) { return d.kind == NodeKind::kText || d.kind == NodeKind::kPlain; };
   if (is_text(a) && is_text(b)) return a.text == b.text;
   if (a.kind != b.kind || a.items.size() != b.items.size() || a.fields.size() != b.fields.size()) return false;
   for (std::size_t i = 0; i < a.items.size(); ++i) {

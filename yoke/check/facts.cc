@@ -63,9 +63,9 @@ void visit_fields(Visitor& visit, CheckFacts& facts) {
   visit.optional("measurement", facts.measurement);
 }
 
-Document to_json(const CheckFacts& facts) { return to_document(facts); }
-CheckFacts check_facts_from_json(const Document& document) { return from_document<CheckFacts>(document); }
-Document to_json(const CheckedNode& node) { return to_document(node); }
-CheckedNode checked_node_from_json(const Document& document) { return from_document<CheckedNode>(document); }
+Document to_json(const CheckFacts& facts) { return write_fields(facts); }
+CheckFacts check_facts_from_json(const Document& document) { return read_fields<CheckFacts>(document); }
+Document to_json(const CheckedNode& node) { return write_fields(node); }
+CheckedNode checked_node_from_json(const Document& document) { return read_fields<CheckedNode>(document); }
 
 }  // namespace yoke

@@ -17,27 +17,27 @@ std::string rules_of(const CheckFacts& facts) {
   return names;
 }
 
-void set(CheckFacts& facts, std::string name, std::string value) {
+void set_in_environment(CheckFacts& facts, std::string name, std::string value) {
   facts.nodes[1].machine->settings.push_back({std::move(name), std::move(value), "environment"});
 }
 
 TEST(Legitimate, ManagementAsTheWayToMeetAndNvidiasOwnListOfAllFourDevices) {
   CheckFacts facts = made_pair();
   for (const char* variable : {"NCCL_SOCKET_IFNAME", "UCX_NET_DEVICES", "OMPI_MCA_btl_tcp_if_include"}) {
-    set(facts, variable, "enP7s7");
+    set_in_environment(facts, variable, "enP7s7");
   }
-  set(facts, "NCCL_IB_HCA", "rocep1s0f0,rocep1s0f1,roceP2p1s0f0,roceP2p1s0f1");
-  set(facts, "NCCL_IB_SUBNET_AWARE_ROUTING", "1");
+  set_in_environment(facts, "NCCL_IB_HCA", "rocep1s0f0,rocep1s0f1,roceP2p1s0f0,roceP2p1s0f1");
+  set_in_environment(facts, "NCCL_IB_SUBNET_AWARE_ROUTING", "1");
   EXPECT_EQ(rules_of(facts), "");
 }
 
 TEST(Legitimate, ExcludingPinsExactPinsNetworksAndARightGidIndex) {
   CheckFacts facts = made_pair();
-  set(facts, "NCCL_SOCKET_IFNAME", "^docker0,lo");
-  set(facts, "NCCL_IB_HCA", "=rocep1s0f0:1,roceP2p1s0f0:1");
-  set(facts, "OMPI_MCA_btl_tcp_if_include", "192.168.1.0/24");
-  set(facts, "UCX_NET_DEVICES", "rocep1s0f0:1,roceP2p1s0f0:1");
-  set(facts, "NCCL_IB_GID_INDEX", "3");
+  set_in_environment(facts, "NCCL_SOCKET_IFNAME", "^docker0,lo");
+  set_in_environment(facts, "NCCL_IB_HCA", "=rocep1s0f0:1,roceP2p1s0f0:1");
+  set_in_environment(facts, "OMPI_MCA_btl_tcp_if_include", "192.168.1.0/24");
+  set_in_environment(facts, "UCX_NET_DEVICES", "rocep1s0f0:1,roceP2p1s0f0:1");
+  set_in_environment(facts, "NCCL_IB_GID_INDEX", "3");
   EXPECT_EQ(rules_of(facts), "");
 }
 

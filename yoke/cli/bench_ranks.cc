@@ -25,8 +25,8 @@
 namespace yoke {
 namespace {
 
-constexpr const char* kPart = "bench-rank";
-constexpr const char* kTaskVariable = "YOKE_BENCH_TASK";
+constexpr const char* kBenchPart = "bench-rank";
+constexpr const char* kBenchVariable = "YOKE_BENCH_TASK";
 
 // Ranks as threads of this process: rank 0 in the caller's, so that what the sink throws ends here.
 CollectiveRun run_threads(int count, const CollectiveOptions& options, CollectiveSink* sink) {
@@ -66,9 +66,9 @@ CollectiveRun run_job_ranks(const RankRequest& request, const CollectiveOptions&
   const std::vector<ClusterNode> nodes = request.cluster ? request.cluster->nodes : std::vector{this_machine()};
   JobSpec spec{.name = fmt::format("bench-{}-{}", to_string(options.kind), random_token_hex(2)),
                .nodes = spread_ranks(nodes, rank_count(request)),
-               .argv = {"yoke", kPart},
+               .argv = {"yoke", kBenchPart},
                .own_program = true,
-               .environment = {{kTaskVariable, task_text(request, options)}},
+               .environment = {{kBenchVariable, task_text(request, options)}},
                .output_form = OutputForm::kFirstRankRaw};
   spec.on_output = [&](const RankOutput& output) {
     if (output.rank == 0 && output.stream == OutputStream::kOut) {
@@ -94,7 +94,7 @@ CollectiveRun run_job_ranks(const RankRequest& request, const CollectiveOptions&
 RankRequest read_task(const Document& task, CollectiveOptions& options) {
   const auto need = [&](std::string_view key) -> const Document& {
     const Document* found = task.find(key);
-    if (!found) throw Error(ErrorCode::kInvalid, fmt::format("{}: the key '{}' is missing", kTaskVariable, key));
+    if (!found) throw Error(ErrorCode::kInvalid, fmt::format("{}: the key '{}' is missing", kBenchVariable, key));
     return *found;
   };
   RankRequest request{.transport = from_document<Transport>(need("transport")),
@@ -174,8 +174,8 @@ CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& opt
     const auto done = try_to([&] {
       run_under_mpirun({.ranks = rank_count(request),
                         .cluster = request.cluster,
-                        .part = kPart,
-                        .variable = kTaskVariable,
+                        .part = kBenchPart,
+                        .variable = kBenchVariable,
                         .task = task_text(request, options),
                         .on_output = [&](std::string_view bytes) { reader.take(bytes); }});
     });
@@ -210,16 +210,16 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
 }
 
 std::optional<int> run_bench_part(const std::vector<std::string>& arguments) {
-  if (arguments != std::vector<std::string>{kPart}) return std::nullopt;
+  if (arguments != std::vector<std::string>{kBenchPart}) return std::nullopt;
   try {
     const Environment environment = environment_now();
     const auto place = find_rank_place(environment);
-    const auto task = environment.find(kTaskVariable);
+    const auto task = environment.find(kBenchVariable);
     if (!place || task == environment.end()) {
       throw Error(ErrorCode::kUsage, "bench-rank is started by 'yoke bench', not by hand");
     }
     CollectiveOptions options;
-    const RankRequest request = read_task(parse_json(task->second, kTaskVariable), options);
+    const RankRequest request = read_task(parse_json(task->second, kBenchVariable), options);
     EventWriter events;
     run_as_rank(*place, request, options, &events);
     return 0;

@@ -17,8 +17,8 @@
 namespace yoke {
 namespace {
 
-constexpr const char* kPart = "bench-recovery-rank";
-constexpr const char* kTaskVariable = "YOKE_RECOVERY_TASK";
+constexpr const char* kRecoveryPart = "bench-recovery-rank";
+constexpr const char* kRecoveryVariable = "YOKE_RECOVERY_TASK";
 
 struct RecoveryArguments {
   int ranks = 0;  // 0: one for each node, else two
@@ -45,9 +45,9 @@ int measure(Session& session, const RecoveryArguments& arguments) {
   JobSpec spec{.name = fmt::format("bench-recovery-{}", random_token_hex(2)),
                .nodes = spread_ranks(request.cluster ? request.cluster->nodes : std::vector{this_machine()},
                                      rank_count(request)),
-               .argv = {"yoke", kPart},
+               .argv = {"yoke", kRecoveryPart},
                .own_program = true,
-               .environment = {{kTaskVariable, print_json(to_json(options), JsonLayout::kOneLine)}},
+               .environment = {{kRecoveryVariable, print_json(to_json(options), JsonLayout::kOneLine)}},
                .policy = JobPolicy::kRestart,
                .restarts_most = options.rounds,
                .output_form = OutputForm::kFirstRankRaw};
@@ -73,17 +73,17 @@ int measure(Session& session, const RecoveryArguments& arguments) {
 }  // namespace
 
 std::optional<int> run_recovery_part(const std::vector<std::string>& arguments) {
-  if (arguments != std::vector<std::string>{kPart}) return std::nullopt;
+  if (arguments != std::vector<std::string>{kRecoveryPart}) return std::nullopt;
   try {
     const Environment environment = environment_now();
     const auto place = find_rank_place(environment);
-    const auto task = environment.find(kTaskVariable);
+    const auto task = environment.find(kRecoveryVariable);
     if (!place || task == environment.end()) {
-      throw Error(ErrorCode::kUsage, fmt::format("{} is started by 'yoke bench recovery', not by hand", kPart));
+      throw Error(ErrorCode::kUsage, fmt::format("{} is started by 'yoke bench recovery', not by hand", kRecoveryPart));
     }
     const auto world = join_world(*place, {});
     const RecoveryResult result =
-        run_recovery(*world, recovery_options_from_json(parse_json(task->second, kTaskVariable)));
+        run_recovery(*world, recovery_options_from_json(parse_json(task->second, kRecoveryVariable)));
     if (place->rank == 0) fmt::print("{}\n", print_json(to_json(result), JsonLayout::kOneLine));
     return 0;
   } catch (const Error& error) {

@@ -27,7 +27,7 @@ bool are_neighbours(std::size_t a, std::size_t b, std::size_t count) {
   return apart == 1 || apart == count - 1;
 }
 
-NodeFailure failure_of(const Error& error) {
+NodeFailure node_failure(const Error& error) {
   NodeFailureKind kind = NodeFailureKind::kOther;
   if (error.code() == ErrorCode::kPermission) kind = NodeFailureKind::kAsks;
   if (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kTimeout) {
@@ -55,7 +55,7 @@ CheckedNode ask_or_fail(const ClusterNode& place, int index, const CheckedNode& 
   const auto answer = try_to([&] { return ask(place, index, questions, options); });
   if (answer) return *answer;
   if (answer.error().code() == ErrorCode::kInterrupted) throw Error(answer.error());
-  return {.name = place.name, .machine = {}, .failure = failure_of(answer.error())};
+  return {.name = place.name, .machine = {}, .failure = node_failure(answer.error())};
 }
 
 }  // namespace

@@ -1,18 +1,17 @@
 #include "yoke/cli/check_node.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <future>
 
 #include "yoke/base/fields.h"
-#include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/base/process.h"
 #include "yoke/base/socket.h"
 #include "yoke/base/text.h"
+#include "yoke/cli/standard_input.h"
 #include "yoke/probe/probe.h"
 
 namespace yoke {
@@ -33,6 +32,7 @@ using namespace literals;
 constexpr int kHeaders = 28;  // of IPv4 and ICMP
 // A port that nobody serves: a machine that lets connections through refuses it, a firewall swallows it.
 constexpr int kUnservedPort = 29499;
+constexpr Bytes kQuestionsMost{8 << 20};
 
 enum class PingSize { kSmall, kLarge };
 bool ping(const PathTrial& path, PingSize size) {
@@ -65,18 +65,6 @@ void try_path(PathTrial& path) {
   const bool large_passed = large.get();
   if (can_ping) path.large = large_passed;
   path.connects = connected.get();
-}
-
-std::string read_standard_input() {
-  const UniqueFd input(dup(STDIN_FILENO));
-  std::string text;
-  std::string buffer(64 << 10, '\0');
-  constexpr std::size_t kMost = 8 << 20;
-  while (const std::size_t count = read_some(input, buffer.data(), buffer.size(), "standard input")) {
-    text.append(buffer, 0, count);
-    if (text.size() > kMost) throw Error(ErrorCode::kInvalid, "the questions are longer than 8 MiB");
-  }
-  return text;
 }
 
 // As the C library resolves it, but with a deadline, which it does not have itself.
@@ -140,7 +128,7 @@ TimedNode timed_node_from_json(const Document& document) { return from_document<
 std::optional<int> run_check_part(const std::vector<std::string>& arguments) {
   if (arguments != std::vector<std::string>{"check-node"}) return std::nullopt;
   try {
-    const std::string questions = read_standard_input();
+    const std::string questions = read_standard_input(kQuestionsMost);
     TimedNode answer{.node = look_at_this_node(checked_node_from_json(parse_json(questions, "the questions")))};
     answer.time = wall_clock_now();
     fmt::print("{}\n", print_json(to_json(answer), JsonLayout::kOneLine));

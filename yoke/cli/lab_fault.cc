@@ -24,7 +24,7 @@ std::string list_text() {
   return render_text(table);
 }
 
-int run(Session& session, const Options& options) {
+int run_fault(Session& session, const Options& options) {
   if (options.fault.empty()) {
     session.print(list_text());
     return kExitOk;
@@ -71,7 +71,7 @@ CommandRow lab_fault_command() {
             table.positional("FAULT", "the fault's name, or clear", options->fault, Presence::kOptional, names);
             table.value("--node", "NODE", "where: a node's name or number", options->node);
             table.choice("--half", "HALF", "A or B (B unless given)", {"A", "B"}, options->half);
-            return [options](Session& session) { return run(session, *options); };
+            return [options](Session& session) { return run_fault(session, *options); };
           }};
 }
 

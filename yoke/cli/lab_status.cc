@@ -93,7 +93,7 @@ std::string as_text(const LabLayout& layout) {
   return text;
 }
 
-int run(Session& session, const std::optional<std::string>& name) {
+int run_status(Session& session, const std::optional<std::string>& name) {
   const std::vector<std::string> names = name ? std::vector{*name} : list_labs();
   Document labs = Document::list();
   std::string text = names.empty() ? "There is no lab. Next: yoke lab up\n" : "";
@@ -123,7 +123,7 @@ CommandRow lab_status_command() {
           .prepare = [](OptionTable& table) -> Action {
             auto name = std::make_shared<std::optional<std::string>>();
             table.value("--name", "NAME", "only this lab", *name);
-            return [name](Session& session) { return run(session, *name); };
+            return [name](Session& session) { return run_status(session, *name); };
           }};
 }
 

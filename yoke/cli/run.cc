@@ -13,6 +13,7 @@
 #include "yoke/cli/commands.h"
 #include "yoke/cli/engine_session.h"
 #include "yoke/cli/sampling_options.h"
+#include "yoke/cli/standard_input.h"
 #include "yoke/weights/writer.h"
 
 namespace yoke {
@@ -46,19 +47,11 @@ void check_arguments(const Session& session, const RunArguments& a) {
   }
 }
 
-std::string read_standard_input() {
+std::string read_prompt() {
   if (isatty(STDIN_FILENO) != 0) {
     throw Error(ErrorCode::kUsage, "there is no prompt", "give one with -p TEXT, or through standard input");
   }
-  const UniqueFd input(dup(STDIN_FILENO));
-  std::string text;
-  char buffer[1 << 16];
-  while (const std::size_t count = read_some(input, buffer, sizeof buffer, "standard input")) {
-    text.append(buffer, count);
-    if (text.size() > static_cast<std::size_t>(kPromptMost.value)) {
-      throw Error(ErrorCode::kInvalid, fmt::format("the prompt is larger than {}", to_string(kPromptMost)));
-    }
-  }
+  std::string text = read_standard_input(kPromptMost);
   // What a shell's echo or an editor ends a text with is no part of it.
   if (text.ends_with('\n')) text.pop_back();
   return text;
@@ -81,7 +74,7 @@ std::vector<TokenId> parse_ids(const std::string& text) {
 
 std::vector<TokenId> prompt_ids(const RunArguments& a, const ModelText& text) {
   if (a.ids) return parse_ids(*a.ids);
-  const std::string prompt = a.prompt ? *a.prompt : read_standard_input();
+  const std::string prompt = a.prompt ? *a.prompt : read_prompt();
   if (prompt.empty()) {
     throw Error(ErrorCode::kInvalid, "the prompt is empty", "a model continues what it is given: say something");
   }

@@ -1,16 +1,15 @@
 // yoke tokenize: text to tokens and back, as a model's tokenizer does it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <memory>
 
 #include "yoke/base/error.h"
-#include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/standard_input.h"
 #include "yoke/report/table.h"
 #include "yoke/text/chat.h"
 #include "yoke/text/tokenizer.h"
@@ -48,22 +47,8 @@ std::filesystem::path tokenizer_file(const std::filesystem::path& model) {
   return file;
 }
 
-std::string read_standard_input() {
-  const UniqueFd input(dup(STDIN_FILENO));
-  if (!input) throw system_error(errno, "cannot read standard input", "give the text as an argument");
-  std::string text;
-  char buffer[1 << 16];
-  while (const std::size_t count = read_some(input, buffer, sizeof buffer, "standard input")) {
-    text.append(buffer, count);
-    if (std::ssize(text) > kInputMost.value) {
-      throw Error(ErrorCode::kInvalid, fmt::format("standard input is larger than {}", to_string(kInputMost)));
-    }
-  }
-  return text;
-}
-
 std::string input_text(const TokenizeArguments& arguments) {
-  std::string text = arguments.text ? *arguments.text : read_standard_input();
+  std::string text = arguments.text ? *arguments.text : read_standard_input(kInputMost);
   if (const auto broken = find_invalid_utf8(text)) {
     throw Error(ErrorCode::kInvalid,
                 fmt::format("the text is not UTF-8: byte {} (0x{:02x}) begins no character", *broken,

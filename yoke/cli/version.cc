@@ -8,7 +8,7 @@
 namespace yoke {
 namespace {
 
-int run(Session& session) {
+int run_version(Session& session) {
   const BuildInfo build = build_info();
   const std::string kind = build.sanitizers.empty() ? std::string(build.build_type)
                                                     : fmt::format("{}, {}", build.build_type, build.sanitizers);
@@ -33,7 +33,7 @@ CommandRow version_command() {
           .summary = "print version, commit, compiler and what this build contains",
           .description = "Prints what this program was built from and what it contains.",
           .examples = {{"yoke version", "for people"}, {"yoke version --json", "for scripts"}},
-          .prepare = [](OptionTable&) { return run; }};
+          .prepare = [](OptionTable&) { return run_version; }};
 }
 
 }  // namespace yoke

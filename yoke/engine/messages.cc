@@ -293,8 +293,8 @@ std::string encode(const EngineEvent& event) {
   return std::visit([](const auto& one) { return encode_one(one); }, event);
 }
 
-Document to_json(const Request& request) { return to_document(request); }
-Request request_from_json(const Document& document) { return from_document<Request>(document); }
+Document to_json(const Request& request) { return write_fields(request); }
+Request request_from_json(const Document& document) { return read_fields<Request>(document); }
 
 std::optional<EngineMessageReader::Parts> EngineMessageReader::next() {
   // Moved to the front rarely, so that many small messages in one piece cost no more than their bytes.
@@ -326,7 +326,7 @@ std::optional<FrontMessage> EngineMessageReader::next_front_message() {
   if (!parts) return std::nullopt;
   refuse_body(parts->body);
   const auto [kind, content] = read_head(parts->head);
-  if (kind == "request") return from_document<Request>(content);
+  if (kind == "request") return read_fields<Request>(content);
   if (kind == "cancel") return from_document<CancelRequest>(content);
   refuse_kind(kind);
 }

@@ -16,10 +16,10 @@ namespace yoke {
 using namespace literals;
 namespace {
 
-constexpr Seconds kTurn{0.02};
+constexpr Seconds kReadTurn{0.02};
 // Eight heartbeats: a loaded machine misses a few.
 constexpr Seconds kSilence{1.6};
-constexpr Seconds kSendLimit{2};
+constexpr Seconds kNodeSendLimit{2};
 // Beyond what ssh itself allows for a login.
 constexpr Seconds kHelloLimit{40};
 constexpr std::size_t kErrorsMost = 4096;
@@ -137,13 +137,13 @@ void NodeChannel::move_out() {
   }
   if (data.empty()) return;
   // A supervisor that no longer reads is gone, or stands still: its silence, or the end of its output, tells.
-  const auto ignored = try_to([&] { process_->write(data, Deadline::after(kSendLimit)); });
+  const auto ignored = try_to([&] { process_->write(data, Deadline::after(kNodeSendLimit)); });
   if (!ignored && ignored.error().code() == ErrorCode::kInterrupted) throw Error(ignored.error());
 }
 
 // False at the end of what it writes.
 bool NodeChannel::take_in() {
-  const std::string data = process_->read_bytes(OutputStream::kOut, 1 << 17, Deadline::after(kTurn));
+  const std::string data = process_->read_bytes(OutputStream::kOut, 1 << 17, Deadline::after(kReadTurn));
   errors_ += process_->read_bytes(OutputStream::kErr, kErrorsMost, Deadline::after(0_s));
   if (errors_.size() > kErrorsMost) errors_.erase(0, errors_.size() - kErrorsMost);
   if (data.empty()) return !process_->at_end(OutputStream::kOut);

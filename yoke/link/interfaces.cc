@@ -117,7 +117,7 @@ std::optional<std::string> read_route_interface(const std::string& to, const std
   return outcome.ok() ? parse_route_interface(outcome.out) : std::nullopt;
 }
 
-Document to_json(const LinkInterface& interface) { return to_document(interface); }
-LinkInterface link_interface_from_json(const Document& document) { return from_document<LinkInterface>(document); }
+Document to_json(const LinkInterface& interface) { return write_fields(interface); }
+LinkInterface link_interface_from_json(const Document& document) { return read_fields<LinkInterface>(document); }
 
 }  // namespace yoke

@@ -160,7 +160,7 @@ void answer_pings(Socket& listener, const PingRequest& request) {
 
 Document to_json(const PingRequest& request) { return to_document(request); }
 PingRequest ping_request_from_json(const Document& document) { return from_document<PingRequest>(document); }
-Document to_json(const PingResult& result) { return to_document(result); }
-PingResult ping_result_from_json(const Document& document) { return from_document<PingResult>(document); }
+Document to_json(const PingResult& result) { return write_fields(result); }
+PingResult ping_result_from_json(const Document& document) { return read_fields<PingResult>(document); }
 
 }  // namespace yoke

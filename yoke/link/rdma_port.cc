@@ -89,7 +89,7 @@ std::optional<RdmaPort> find_rdma_port(const FileTree& tree, const std::string& 
   return std::nullopt;
 }
 
-Document to_json(const RdmaPort& port) { return to_document(port); }
-RdmaPort rdma_port_from_json(const Document& document) { return from_document<RdmaPort>(document); }
+Document to_json(const RdmaPort& port) { return write_fields(port); }
+RdmaPort rdma_port_from_json(const Document& document) { return read_fields<RdmaPort>(document); }
 
 }  // namespace yoke

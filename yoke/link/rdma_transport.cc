@@ -12,7 +12,7 @@ namespace {
 using namespace literals;
 
 constexpr int kFirstPort = 18515;  // perftest's own
-constexpr Seconds kBeyond{25};
+constexpr Seconds kPerftestBeyond{25};
 constexpr std::array<std::int64_t, 4> kLatencySizes = {8, 4 << 10, 16 << 10, 64 << 10};
 
 // One program of perftest on each side for each half. In a run of both directions perftest tells their sum.
@@ -33,7 +33,7 @@ class RdmaTransport final : public PairTransport {
                           .port = kFirstPort + static_cast<int>(i),
                           .time = time});
     }
-    const std::vector<std::string> outputs = run(runs, programs, time + kBeyond);
+    const std::vector<std::string> outputs = run(runs, programs, time + kPerftestBeyond);
     LinkPhase phase{.kind = kind};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const BitsPerSecond rate = parse_perftest_bandwidth(outputs[i]).back().average;
@@ -52,7 +52,7 @@ class RdmaTransport final : public PairTransport {
     for (const std::int64_t size : kLatencySizes) {
       const std::vector<PerftestRun> program = {
           {.kind = PerftestRun::Kind::kLatency, .port = kFirstPort, .size = size}};
-      const std::string output = run({{half, Direction::kForward}}, program, kBeyond).front();
+      const std::string output = run({{half, Direction::kForward}}, program, kPerftestBeyond).front();
       const PerftestLatency row = parse_perftest_latency(output).back();
       rows.push_back({row.size, static_cast<int>(row.iterations), row.typical, row.p99, row.most});
     }

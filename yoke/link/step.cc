@@ -18,7 +18,7 @@ void visit_fields(Visitor& visit, Step& step) {
   visit.optional("via", step.via);
 }
 
-Document to_json(const Step& step) { return to_document(step); }
-Step step_from_json(const Document& document) { return from_document<Step>(document); }
+Document to_json(const Step& step) { return write_fields(step); }
+Step step_from_json(const Document& document) { return read_fields<Step>(document); }
 
 }  // namespace yoke

@@ -13,7 +13,7 @@ namespace {
 using namespace literals;
 
 // Beyond the agents' own limits for connecting and draining, so that theirs, which know more, are told.
-constexpr Seconds kBeyond{20};
+constexpr Seconds kTcpBeyond{20};
 constexpr Seconds kPingLimit{60};
 
 std::size_t sender_of(Direction direction) { return direction == Direction::kForward ? 0 : 1; }
@@ -73,7 +73,7 @@ class TcpTransport final : public PairTransport {
   // that could not connect knows more than the one that waited for it.
   std::array<FlowOutcome, 2> ask_both(const std::array<FlowRequest, 2>& requests, Seconds time) {
     for (std::size_t i = 0; i < 2; ++i) nodes_[i]->ask("move", to_json(requests[i]));
-    const Deadline deadline = Deadline::after(time + kBeyond);
+    const Deadline deadline = Deadline::after(time + kTcpBeyond);
     std::array<FlowOutcome, 2> outcomes;
     std::optional<Error> failure;
     for (std::size_t i = 0; i < 2; ++i) {

@@ -15,7 +15,7 @@ namespace {
 
 using Device = struct nvmlDevice_st*;
 constexpr int kSuccess = 0;
-constexpr unsigned kLinksMost = 64;  // beyond NVML's own limit (36 with NVLink 7)
+constexpr unsigned kNvLinksMost = 64;  // beyond NVML's own limit (36 with NVLink 7)
 constexpr unsigned kProcessesMost = 256;
 constexpr int kClockGraphics = 0, kClockMemory = 2;
 constexpr int kRemoteIsSwitch = 2;
@@ -119,7 +119,7 @@ std::vector<NvmlProcess> processes_on(const Nvml& nvml, Device device) {
 void ask_links(const Nvml& nvml, Device device, NvmlGpu& gpu) {
   int links = 0;
   int active = 0;
-  for (unsigned link = 0; link < kLinksMost; ++link) {
+  for (unsigned link = 0; link < kNvLinksMost; ++link) {
     const auto state = nvml.ask<int>("nvmlDeviceGetNvLinkState", device, link);
     if (!state) break;
     ++links;
@@ -184,7 +184,7 @@ int links_between(const Nvml& nvml, Device from, Device to, const std::string& t
   int direct = 0;
   const auto to_switch = [&](Device device, const std::string* bus_id) {
     int count = 0;
-    for (unsigned link = 0; link < kLinksMost; ++link) {
+    for (unsigned link = 0; link < kNvLinksMost; ++link) {
       const auto state = nvml.ask<int>("nvmlDeviceGetNvLinkState", device, link);
       if (!state) break;
       if (*state != 1) continue;

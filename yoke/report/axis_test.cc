@@ -5,13 +5,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
-#include <limits>
+
+#include "yoke/report/test_values.h"
 
 namespace yoke {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<std::string> labels(const ChartAxis& axis, std::vector<double> values, std::size_t most = 6) {
   std::vector<std::string> texts;

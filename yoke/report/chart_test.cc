@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
+#include "yoke/report/test_values.h"
 
 namespace yoke {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 using Notes = std::vector<std::string>;
 
 TEST(ChartLayout, CoversSpreadsAndReferencesToo) {

@@ -5,14 +5,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
-#include <limits>
 
+#include "yoke/report/test_values.h"
 #include "yoke/report/well_formed.h"
 
 namespace yoke {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 LineChart bandwidth() {
   return {.title = "All-reduce",
@@ -148,7 +146,6 @@ ChartAxis random_axis() {
 
 // Ordinary numbers and those that trip charts up.
 rc::Gen<double> hostile_number() {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return rc::gen::oneOf(rc::gen::arbitrary<double>(),
                         rc::gen::element(0.0, -0.0, 1.0, -1.0, kNan, kInfinity, -kInfinity, 1e308, -1e308, 1e290,
                                          -1e290, 5e-324, 1e-290));

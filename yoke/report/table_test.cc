@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "yoke/base/text.h"
+#include "yoke/report/test_values.h"
 #include "yoke/report/well_formed.h"
 
 namespace yoke {
@@ -32,11 +33,6 @@ std::vector<std::string> characters(const std::string& line) {
     result.back() += c;
   }
   return result;
-}
-
-std::string without_spaces(std::string text) {
-  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
-  return text;
 }
 
 TEST(Table, AlignsTextLeftAndNumbersRight) {

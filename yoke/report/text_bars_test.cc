@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <limits>
-
 #include "yoke/base/text.h"
+#include "yoke/report/test_values.h"
 
 namespace yoke {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr TextPlotOptions kAscii{.width = 30, .glyphs = PlotGlyphs::kAscii};
 
 TEST(TextBars, ScalesBarsToTheWidth) {

@@ -5,15 +5,13 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "yoke/base/text.h"
+#include "yoke/report/test_values.h"
 
 namespace yoke {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr TextPlotOptions kSmall{.width = 24, .height = 5, .glyphs = PlotGlyphs::kAscii};
 
 std::size_t count(const std::string& text, char c) {

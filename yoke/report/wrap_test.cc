@@ -4,17 +4,13 @@
 #include <rapidcheck/gtest.h>
 
 #include "yoke/base/text.h"
+#include "yoke/report/test_values.h"
 #include "yoke/report/well_formed.h"
 
 namespace yoke {
 namespace {
 
 using Lines = std::vector<std::string>;
-
-std::string without_spaces(std::string text) {
-  std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
-  return text;
-}
 
 TEST(WrapText, BreaksAtSpacesAndDropsThemThere) {
   EXPECT_EQ(wrap_text("both halves of the cable", 11), (Lines{"both halves", "of the", "cable"}));

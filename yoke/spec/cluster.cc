@@ -56,7 +56,7 @@ std::string_view to_string(Topology topology) {
 }
 
 Cluster cluster_from_json(const Document& document) {
-  Cluster cluster = from_document<Cluster>(document);
+  Cluster cluster = read_fields<Cluster>(document);
   check_cluster_rules(cluster, document);
   return cluster;
 }
@@ -72,7 +72,7 @@ Cluster parse_cluster(std::string_view yaml, std::string_view source) {
 
 Cluster load_cluster(const std::filesystem::path& file) { return parse_cluster(read_file(file), file.native()); }
 
-Document to_json(const Cluster& cluster) { return to_document(cluster); }
+Document to_json(const Cluster& cluster) { return write_fields(cluster); }
 std::string print_cluster(const Cluster& cluster) { return print_yaml(to_document(cluster)); }
 
 }  // namespace yoke

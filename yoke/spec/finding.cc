@@ -23,7 +23,7 @@ void visit_fields(Visitor& visit, Finding& finding) {
   visit.required("fix", finding.fix);
 }
 
-Document to_json(const Finding& finding) { return to_document(finding); }
-Finding finding_from_json(const Document& document) { return from_document<Finding>(document); }
+Document to_json(const Finding& finding) { return write_fields(finding); }
+Finding finding_from_json(const Document& document) { return read_fields<Finding>(document); }
 
 }  // namespace yoke

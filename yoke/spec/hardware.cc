@@ -9,7 +9,7 @@ using namespace literals;
 
 // Memory is what programs can use, bandwidth the data sheet's. A Spark's cage reports 200 Gb/s on each of its two
 // PCIe functions, but each is one Gen5 x4 link and carries about 100: measured 92 to 98 together, up to 111 alone.
-constexpr std::array kCatalogue = {
+constexpr std::array kHardware = {
     Hardware{.name = "spark",
              .title = "NVIDIA DGX Spark, Dell Pro Max with GB10 and kin",
              .gpu = "NVIDIA GB10",
@@ -56,10 +56,10 @@ constexpr std::array kCatalogue = {
 
 }  // namespace
 
-std::span<const Hardware> hardware_catalogue() { return kCatalogue; }
+std::span<const Hardware> hardware_catalogue() { return kHardware; }
 
 const Hardware* find_hardware(std::string_view name) {
-  for (const Hardware& hardware : kCatalogue) {
+  for (const Hardware& hardware : kHardware) {
     if (hardware.name == name) return &hardware;
   }
   return nullptr;
@@ -67,7 +67,7 @@ const Hardware* find_hardware(std::string_view name) {
 
 std::vector<std::string> hardware_names() {
   std::vector<std::string> names;
-  for (const Hardware& hardware : kCatalogue) names.emplace_back(hardware.name);
+  for (const Hardware& hardware : kHardware) names.emplace_back(hardware.name);
   return names;
 }
 

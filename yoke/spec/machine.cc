@@ -201,8 +201,8 @@ void visit_fields(Visitor& visit, Machine& machine) {
   visit.required("time", machine.time);
 }
 
-Document to_json(const Machine& machine) { return to_document(machine); }
-Machine machine_from_json(const Document& document) { return from_document<Machine>(document); }
+Document to_json(const Machine& machine) { return write_fields(machine); }
+Machine machine_from_json(const Document& document) { return read_fields<Machine>(document); }
 
 const NetworkInterface* find_interface(const Machine& machine, std::string_view name) {
   for (const NetworkInterface& interface : machine.interfaces) {

@@ -123,8 +123,8 @@ void read_pair(const Document& pair, Measurement& measurement) {
 
 }  // namespace
 
-Document to_json(const Measurement& measurement) { return to_document(measurement); }
-Measurement measurement_from_json(const Document& document) { return from_document<Measurement>(document); }
+Document to_json(const Measurement& measurement) { return write_fields(measurement); }
+Measurement measurement_from_json(const Document& document) { return read_fields<Measurement>(document); }
 
 Measurement measurement_from_link_test(const Document& document) {
   if (document.kind != Document::Kind::kMap) refuse_field(document, "a map of keys");

@@ -69,7 +69,7 @@ constexpr ModelShape with_rope_factor(ModelShape shape, double factor) {
 
 constexpr std::int64_t kSmallQwen25Vocabulary = 151936;
 
-constexpr std::array kCatalogue = {
+constexpr std::array kShapes = {
     // The model that ships with yoke.
     ModelShape{.name = "nano",
                .architecture = kLlama,
@@ -142,10 +142,10 @@ std::string_view class_name(ModelArchitecture architecture) {
   return "";
 }
 
-std::span<const ModelShape> model_catalogue() { return kCatalogue; }
+std::span<const ModelShape> model_catalogue() { return kShapes; }
 
 const ModelShape* find_model_shape(std::string_view name) {
-  for (const ModelShape& shape : kCatalogue) {
+  for (const ModelShape& shape : kShapes) {
     if (shape.name == name) return &shape;
   }
   return nullptr;
@@ -153,7 +153,7 @@ const ModelShape* find_model_shape(std::string_view name) {
 
 std::vector<std::string> model_shape_names() {
   std::vector<std::string> names;
-  for (const ModelShape& shape : kCatalogue) names.emplace_back(shape.name);
+  for (const ModelShape& shape : kShapes) names.emplace_back(shape.name);
   return names;
 }
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kLayersKey = "num_hidden_layers";
-constexpr std::size_t kPieceBytes = 4 << 20;
+constexpr std::size_t kCopyBytes = 4 << 20;
 
 std::string layer_prefix(std::int64_t layer) { return fmt::format("model.layers.{}.", layer); }
 
@@ -99,9 +99,9 @@ void write_part(const ModelFiles& files, const Part& part, ModelFolderWriter& wr
   const Tensor source = files.view(part.source);
   const std::size_t bytes = source.bytes();
   std::vector<std::byte> same;
-  if (part.every_byte) same.assign(std::min(kPieceBytes, bytes), *part.every_byte);
-  for (std::size_t offset = 0; offset < bytes; offset += kPieceBytes) {
-    const std::size_t size = std::min(kPieceBytes, bytes - offset);
+  if (part.every_byte) same.assign(std::min(kCopyBytes, bytes), *part.every_byte);
+  for (std::size_t offset = 0; offset < bytes; offset += kCopyBytes) {
+    const std::size_t size = std::min(kCopyBytes, bytes - offset);
     writer.append({part.every_byte ? same.data() : source.raw() + offset, size});
   }
   // An original is not needed again; the last layer's pages are, as often as there are new layers.

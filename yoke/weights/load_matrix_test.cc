@@ -72,7 +72,7 @@ std::vector<Bf16> as_bf16(const std::vector<float>& values) {
   return halves;
 }
 
-float scale_at(const Matrix& matrix, std::int64_t r, std::int64_t group) {
+float group_scale(const Matrix& matrix, std::int64_t r, std::int64_t group) {
   const Tensor one =
       matrix.scales.slice(0, {r / matrix.scale_rows, r / matrix.scale_rows + 1}).slice(1, {group, group + 1});
   const Tensor copy = one.copied();
@@ -90,7 +90,7 @@ float int4_at(const Matrix& matrix, std::int64_t r, std::int64_t c) {
   const std::int64_t group =
       matrix.has_order() ? matrix.order.copied().data<std::int32_t>()[c] : c / matrix.scale_columns;
   const int zero = matrix.has_zeros() ? nibble(matrix.zeros, r / 8, group, r % 8) + matrix.zero_offset : 8;
-  return static_cast<float>(nibble(matrix.values, r, c / 8, c % 8) - zero) * scale_at(matrix, r, group);
+  return static_cast<float>(nibble(matrix.values, r, c / 8, c % 8) - zero) * group_scale(matrix, r, group);
 }
 
 std::vector<StoredTensor> packed(const Quantized& q) {
@@ -205,14 +205,14 @@ TEST(LoadMatrix, Fp8WithOneScaleRowsAndBlocks) {
         {stored("m.weight", DType::kF8E4m3, {6, 8}, values), stored_f32(std::string("m.") + scale_name, scales)});
     return ModelFiles(scratch.path()).load_matrix("m");
   };
-  EXPECT_EQ(scale_at(load("weight_scale", {1}, "{}"), 5, 0), 0.0F);
-  EXPECT_EQ(scale_at(load("weight_scale", {}, "{}"), 5, 0), 0.0F);
-  EXPECT_EQ(scale_at(load("weight_scale", {6, 1}, "{}"), 5, 0), 5.0F);
-  EXPECT_EQ(scale_at(load("weight_scale", {6}, "{}"), 4, 0), 4.0F);
+  EXPECT_EQ(group_scale(load("weight_scale", {1}, "{}"), 5, 0), 0.0F);
+  EXPECT_EQ(group_scale(load("weight_scale", {}, "{}"), 5, 0), 0.0F);
+  EXPECT_EQ(group_scale(load("weight_scale", {6, 1}, "{}"), 5, 0), 5.0F);
+  EXPECT_EQ(group_scale(load("weight_scale", {6}, "{}"), 4, 0), 4.0F);
   const std::string blocks = R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[4,4]}})";
   const Matrix matrix = load("weight_scale_inv", {2, 2}, blocks);
   EXPECT_EQ(matrix.column_step(), 4);
-  EXPECT_EQ(scale_at(matrix, 5, 1), 3.0F);
+  EXPECT_EQ(group_scale(matrix, 5, 1), 3.0F);
   EXPECT_THROW(load("weight_scale", {2, 3}, "{}"), Error);
 }
 

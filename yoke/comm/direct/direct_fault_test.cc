@@ -19,8 +19,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const DirectListener::Halves kTwoHalves = {{"A", "127.0.0.1"}, {"B", "127.0.0.2"}};
-
 // Two ranks on two nodes whose halves run through proxies.
 class DirectFaults : public testing::Test {
  protected:

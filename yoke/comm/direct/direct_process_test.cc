@@ -11,7 +11,7 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
 #include "yoke/base/process.h"
-#include "yoke/comm/direct/direct.h"
+#include "yoke/comm/direct/test_group.h"
 
 namespace yoke {
 namespace {
@@ -19,7 +19,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const DirectListener::Halves kTwoHalves = {{"A", "127.0.0.1"}, {"B", "127.0.0.2"}};
 constexpr Seconds kMakeTime{20};
 
 // Sums of ones, until something goes wrong or `times` are done.

@@ -14,6 +14,8 @@
 
 namespace yoke {
 
+inline const DirectListener::Halves kTwoHalves = {{"A", "127.0.0.1"}, {"B", "127.0.0.2"}};
+
 class TestGroup {
  public:
   using Body = std::function<std::vector<std::string>(Communicator&)>;

@@ -10,7 +10,7 @@
 namespace yoke::jinja {
 namespace {
 
-using Kind = Statement::Kind;
+using StatementKind = Statement::Kind;
 
 Statement parse_block_statement(TokenReader& reader);
 
@@ -28,9 +28,9 @@ Block parse_until(TokenReader& reader, std::initializer_list<std::string_view> w
     }
     reader.take();
     if (token.kind == Token::Kind::kData) {
-      block.push_back({.kind = Kind::kText, .line = token.line, .text = token.text});
+      block.push_back({.kind = StatementKind::kText, .line = token.line, .text = token.text});
     } else if (token.kind == Token::Kind::kPrintBegin) {
-      block.push_back({.kind = Kind::kPrint, .line = token.line, .value = parse_expression(reader)});
+      block.push_back({.kind = StatementKind::kPrint, .line = token.line, .value = parse_expression(reader)});
       reader.expect(Token::Kind::kPrintEnd, "}}");
     } else {
       for (const std::string_view word : words) {
@@ -44,7 +44,7 @@ Block parse_until(TokenReader& reader, std::initializer_list<std::string_view> w
 // After `if` or `elif`.
 Statement parse_if(TokenReader& reader) {
   const TokenReader::Level level(reader);
-  Statement statement{.kind = Kind::kIf, .line = reader.line(), .value = parse_expression(reader)};
+  Statement statement{.kind = StatementKind::kIf, .line = reader.line(), .value = parse_expression(reader)};
   end_tag(reader);
   statement.body = parse_until(reader, {"elif", "else", "endif"});
   if (reader.take_word("elif")) {
@@ -69,7 +69,7 @@ std::vector<std::string> parse_targets(TokenReader& reader) {
 }
 
 Statement parse_for(TokenReader& reader) {
-  Statement statement{.kind = Kind::kFor, .line = reader.line(), .targets = parse_targets(reader)};
+  Statement statement{.kind = StatementKind::kFor, .line = reader.line(), .targets = parse_targets(reader)};
   reader.expect_word("in");
   statement.value = parse_unconditional(reader);
   if (reader.take_word("if")) statement.condition = parse_expression(reader);
@@ -96,7 +96,7 @@ ExpressionPtr parse_values(TokenReader& reader) {
 }
 
 Statement parse_set(TokenReader& reader) {
-  Statement statement{.kind = Kind::kSet, .line = reader.line(), .targets = parse_targets(reader)};
+  Statement statement{.kind = StatementKind::kSet, .line = reader.line(), .targets = parse_targets(reader)};
   if (reader.take_operator(".")) {
     statement.target_owner = statement.targets.front();
     statement.targets = {reader.expect_name()};
@@ -115,7 +115,7 @@ Statement parse_set(TokenReader& reader) {
 }
 
 Statement parse_macro(TokenReader& reader) {
-  Statement statement{.kind = Kind::kMacro, .line = reader.line(), .macro = std::make_unique<Macro>()};
+  Statement statement{.kind = StatementKind::kMacro, .line = reader.line(), .macro = std::make_unique<Macro>()};
   statement.macro->name = reader.expect_name();
   reader.expect_operator("(");
   while (!reader.take_operator(")")) {
@@ -134,7 +134,7 @@ Statement parse_macro(TokenReader& reader) {
 
 // transformers marks the model's own words by this block to find them when training; they are text to us.
 Statement parse_generation(TokenReader& reader) {
-  Statement statement{.kind = Kind::kBlock, .line = reader.line()};
+  Statement statement{.kind = StatementKind::kBlock, .line = reader.line()};
   end_tag(reader);
   statement.body = parse_until(reader, {"endgeneration"});
   reader.expect_word("endgeneration");
@@ -152,7 +152,7 @@ Statement parse_block_statement(TokenReader& reader) {
   if (word == "generation") return parse_generation(reader);
   if (word == "break" || word == "continue") {
     end_tag(reader);
-    return {.kind = word == "break" ? Kind::kBreak : Kind::kContinue, .line = line};
+    return {.kind = word == "break" ? StatementKind::kBreak : StatementKind::kContinue, .line = line};
   }
   if (word == "elif" || word == "else" || word.starts_with("end")) {
     refuse(reader.name(), line, fmt::format("'{}' closes nothing", printable(word, 40)));
