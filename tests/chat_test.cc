@@ -43,11 +43,11 @@ TEST_F(Chat, AnswersAreLinesOfJsonForPrograms) {
 
 TEST_F(Chat, AFullContextForgetsTheOldestTurnsAndSaysSo) {
   std::string input;
-  for (int i = 0; i < 6; ++i) input += kQuestion + "\n";
+  for (int i = 0; i < 4; ++i) input += kQuestion + "\n";
   const Outcome outcome = yoke({"chat", kNano, "--context", "120", "-n", "30"}, input);
   EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("the context of 120 tokens is full: the oldest turn is forgotten"));
-  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 6);
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 4);
 }
 
 TEST_F(Chat, AMessageThatIsWrongEndsNothing) {

@@ -119,6 +119,9 @@ TEST_F(Lab, RunsSideBySideWithOthers) {
   const TestLab second({"--nodes", "3", "--hardware", "none"});
   EXPECT_EQ(say(first, "2", "hostname"), "spark-2");
   EXPECT_EQ(say(second, "3", "hostname"), "node-3");
+  // Without a name each folder means the lab of its own cluster file.
+  EXPECT_EQ(first.yoke({"lab", "exec", "2", "--", "hostname"}).out, "spark-2\n");
+  EXPECT_EQ(second.yoke({"lab", "exec", "3", "--", "hostname"}).out, "node-3\n");
   const Document labs = parse_json(first.yoke({"lab", "status", "--json"}).out, "out");
   EXPECT_GE(labs.find("labs")->items.size(), 2U);
 }

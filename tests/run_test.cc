@@ -193,8 +193,10 @@ constexpr const char* kMark = "YOKE_TEST_MARK";
 // An answer that takes seconds, under a mark by which its processes are found.
 struct LongRun {
   explicit LongRun(const fs::path& folder, std::vector<std::string> more = {"--ranks", "2"}) {
-    std::vector<std::string> argv = {YOKE_PROGRAM, "run", kNano, "-p",        kQuestion, "--logit-bias",
-                                     "2044=-inf",  "-n",  "200", "--threads", "1"};
+    // A sanitizer makes a token take half a second.
+    const std::string tokens = build_info().sanitizers.empty() ? "200" : "40";
+    std::vector<std::string> argv = {YOKE_PROGRAM, "run", kNano,  "-p",        kQuestion, "--logit-bias",
+                                     "2044=-inf",  "-n",  tokens, "--threads", "1"};
     argv.insert(argv.end(), more.begin(), more.end());
     process.emplace(Command{.argv = argv, .environment = {{kMark, mark}}, .folder = folder});
   }

@@ -9,6 +9,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/lab_head.h"
 #include "yoke/cli/lab_status.h"
 #include "yoke/lab/enter.h"
 #include "yoke/lab/lab.h"
@@ -122,12 +123,13 @@ CommandRow down_command() {
           .description =
               "Ends every process of the lab and removes its state. Works whatever state the lab is in. The "
               "cluster file stays.",
-          .examples = {{"yoke lab down", "the only lab there is"}, {"yoke lab down --name rack", "one of several"}},
+          .examples = {{"yoke lab down", "this folder's lab, or the only one"},
+                       {"yoke lab down --name rack", "one of several"}},
           .prepare = [](OptionTable& table) -> Action {
             auto name = std::make_shared<std::optional<std::string>>();
-            table.value("--name", "NAME", "which lab (the only one unless given)", *name);
+            table.value("--name", "NAME", "which lab (this folder's, or the only one)", *name);
             return [name](Session& session) {
-              const std::string lab = choose_lab(*name);
+              const std::string lab = lab_meant(session, *name);
               stop_lab(lab);
               if (session.json) {
                 session.print_json(Document::map({{"name", Document::string(lab)}, {"down", Document::boolean(true)}}));
@@ -153,13 +155,13 @@ CommandRow exec_command() {
                        {"yoke lab exec 2 -- ping -c1 spark-1", "by number"}},
           .prepare = [](OptionTable& table) -> Action {
             auto options = std::make_shared<ExecOptions>();
-            table.value("--name", "NAME", "which lab (the only one unless given)", options->name);
+            table.value("--name", "NAME", "which lab (this folder's, or the only one)", options->name);
             table.positional("NODE", "a node's name or number", options->node, Presence::kRequired);
             table.rest("PROGRAM", "what to run, with its arguments", options->argv);
-            return [options](Session&) {
+            return [options](Session& session) {
               if (options->argv.empty())
                 throw Error(ErrorCode::kUsage, "there is no program to run", "yoke lab exec 1 -- hostname");
-              const std::string lab = choose_lab(options->name);
+              const std::string lab = lab_meant(session, options->name);
               const LabLayout layout = load_layout(lab);
               return run_in_node(lab, find_lab_node(layout, options->node), options->argv);
             };
@@ -173,10 +175,10 @@ CommandRow shell_command() {
           .examples = {{"yoke lab shell 1", "look around on the head node"}},
           .prepare = [](OptionTable& table) -> Action {
             auto options = std::make_shared<ExecOptions>();
-            table.value("--name", "NAME", "which lab (the only one unless given)", options->name);
+            table.value("--name", "NAME", "which lab (this folder's, or the only one)", options->name);
             table.positional("NODE", "a node's name or number", options->node, Presence::kRequired);
-            return [options](Session&) {
-              const std::string lab = choose_lab(options->name);
+            return [options](Session& session) {
+              const std::string lab = lab_meant(session, options->name);
               const LabLayout layout = load_layout(lab);
               // A login shell would set a PATH without a plain node's own ssh.
               const std::vector<std::string> shell =

@@ -3,6 +3,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/lab_head.h"
 #include "yoke/lab/faults.h"
 #include "yoke/lab/state.h"
 #include "yoke/report/table.h"
@@ -29,7 +30,7 @@ int run_fault(Session& session, const Options& options) {
     session.print(list_text());
     return kExitOk;
   }
-  const std::string lab = choose_lab(options.name);
+  const std::string lab = lab_meant(session, options.name);
   const LabLayout layout = load_layout(lab);
   if (options.fault == "clear") {
     const std::size_t cleared = clear_faults(layout);
@@ -65,7 +66,7 @@ CommandRow lab_fault_command() {
                        {"yoke lab fault clear", "all is well again"}},
           .prepare = [](OptionTable& table) -> Action {
             auto options = std::make_shared<Options>();
-            table.value("--name", "NAME", "which lab (the only one unless given)", options->name);
+            table.value("--name", "NAME", "which lab (this folder's, or the only one)", options->name);
             std::vector<std::string> names = {"clear"};
             for (const FaultRow& row : fault_table()) names.emplace_back(row.name);
             table.positional("FAULT", "the fault's name, or clear", options->fault, Presence::kOptional, names);

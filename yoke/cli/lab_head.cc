@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
 #include "yoke/base/hash.h"
@@ -46,6 +48,13 @@ std::vector<std::string> arguments_there(const std::string& program, const std::
 }
 
 }  // namespace
+
+std::string lab_meant(const Session& session, const std::optional<std::string>& name) {
+  if (name) return *name;
+  const std::optional<std::string> lab = lab_of(session);
+  const std::vector<std::string> labs = list_labs();
+  return lab && std::find(labs.begin(), labs.end(), *lab) != labs.end() ? *lab : choose_lab(session.lab);
+}
 
 std::optional<int> run_on_lab_head(const Session& session, const std::vector<std::string>& arguments) {
   if (in_node()) return std::nullopt;

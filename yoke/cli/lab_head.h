@@ -13,4 +13,8 @@ namespace yoke {
 // are in it already.
 std::optional<int> run_on_lab_head(const Session& session, const std::vector<std::string>& arguments);
 
+// The lab that a command of `yoke lab` means: the named one, else the one of --lab or of this folder's cluster file if
+// it is up, else the only one.
+std::string lab_meant(const Session& session, const std::optional<std::string>& name);
+
 }  // namespace yoke

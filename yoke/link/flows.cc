@@ -23,8 +23,8 @@ using namespace literals;
 
 constexpr std::size_t kPiece = 128 << 10;
 constexpr Seconds kConnectLimit{4};
-constexpr Seconds kWarmUp{0.3};  // until the congestion window has grown
-constexpr Seconds kRunOut{0.3};  // senders go on: windows of two nodes are not begun at the same instant
+constexpr Seconds kWarmUp{0.2};  // until the congestion window has grown
+constexpr Seconds kRunOut{0.2};  // senders go on: windows of two nodes are not begun at the same instant
 constexpr Seconds kDrainLimit{4};
 
 // Blocking with a time limit, unlike base's sockets: a call that fails with "not yet" and a poll for each piece would
