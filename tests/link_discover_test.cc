@@ -248,13 +248,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(LinkDiscover, MistakesGetOneClearErrorWithAHint) {
   const TestLab lab;
-  struct Mistake {
+  struct WrongPlace {
     std::vector<std::string> arguments;
     int exit_status;
     const char* message;
     const char* hint;
   };
-  for (const Mistake& mistake : std::vector<Mistake>{
+  for (const WrongPlace& mistake : std::vector<WrongPlace>{
            {{"10.77.0.2", "10.77.0.2"}, 2, "10.77.0.2 is given twice", "each machine once"},
            {{"10.77.0.1", "spark-1"}, 2, "are the same machine, spark-1", "one address for each machine"},
            {{"10.77.0.1", "192.168.100.2"}, 2, "is on the fast interface enp1s0f0np0 of spark-2", "10.77.0.2"},

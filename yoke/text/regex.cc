@@ -41,22 +41,22 @@ std::string with_exact_spaces(std::string_view expression) {
   return changed;
 }
 
-struct FreeMatchData {
-  void operator()(pcre2_match_data_8* data) const { pcre2_match_data_free_8(data); }
-};
-struct FreeMatchContext {
-  void operator()(pcre2_match_context_8* context) const { pcre2_match_context_free_8(context); }
-};
 struct FreeCompileContext {
   void operator()(pcre2_compile_context_8* context) const { pcre2_compile_context_free_8(context); }
-};
-struct FreeCode {
-  void operator()(pcre2_code_8* code) const { pcre2_code_free_8(code); }
 };
 
 }  // namespace
 
 struct Pattern::Compiled {
+  struct FreeCode {
+    void operator()(pcre2_code_8* code) const { pcre2_code_free_8(code); }
+  };
+  struct FreeMatchData {
+    void operator()(pcre2_match_data_8* data) const { pcre2_match_data_free_8(data); }
+  };
+  struct FreeMatchContext {
+    void operator()(pcre2_match_context_8* context) const { pcre2_match_context_free_8(context); }
+  };
   std::unique_ptr<pcre2_code_8, FreeCode> code;
 
   // One search over a text: what PCRE2 needs to remember between matches.
