@@ -49,7 +49,7 @@ TEST_F(LabTimingGameday, PlaysPhasesInALabOfItsOwnAndLeavesNothing) {
     names.push_back(phase.find("name")->text);
     EXPECT_EQ(phase.find("verdict")->text, "pass") << phase.find("why")->text;
   }
-  EXPECT_THAT(names, ElementsAre("lab", "reach", "all-reduce", "clean-up"));
+  EXPECT_THAT(names, ElementsAre("lab", "handshake", "reach", "all-reduce", "clean-up"));
   const Document& figures = *phase_of(day, "all-reduce").find("figures");
   EXPECT_EQ(figures.items.at(1).find("unit")->text, "GB/s");
   EXPECT_THAT(figures.items.at(1).find("note")->text, HasSubstr("% of 0.25 GB/s"));
@@ -58,6 +58,28 @@ TEST_F(LabTimingGameday, PlaysPhasesInALabOfItsOwnAndLeavesNothing) {
   const std::string lab = split(up, ' ').at(4);
   EXPECT_THAT(lab, testing::StartsWith("gameday-"));
   EXPECT_THAT(run_yoke({"lab", "status", "--json"}).out, testing::Not(HasSubstr(lab)));
+}
+
+std::vector<std::string> figures_of(const Document& phase) {
+  std::vector<std::string> names;
+  for (const Document& figure : phase.find("figures")->items) names.push_back(figure.find("name")->text);
+  return names;
+}
+
+TEST_F(LabTimingGameday, MakesAClusterOfMachinesFromTheFactoryProvesItAndFindsFaults) {
+  const Outcome outcome = gameday({"--phase", "prove,fault", "--json"});
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.out << outcome.err;
+  const Document day = parse_json(outcome.out, "out");
+  const Document& handshake = phase_of(day, "handshake");
+  EXPECT_THAT(figures_of(handshake), ElementsAre("discover", "setup", "steps"));
+  EXPECT_THAT(handshake.find("commands")->items.at(0).find("line")->text,
+              HasSubstr("link discover --cluster factory.yaml -o lab.yaml"));
+  const Document& prove = phase_of(day, "prove");
+  EXPECT_THAT(figures_of(prove), ElementsAre("half A", "half B", "A + B", "latency", "rules"));
+  EXPECT_THAT(prove.find("figures")->items.at(2).find("note")->text, HasSubstr("% of 2 Gb/s"));
+  const Document& fault = phase_of(day, "fault");
+  EXPECT_THAT(figures_of(fault), ElementsAre("pulled half found in", "slow half", "healed half"));
+  EXPECT_LT(std::stod(fault.find("figures")->items.at(1).find("value")->text), 0.3) << "Gb/s of an eighth of 1";
 }
 
 // The lab and the folder that a game day names as it begins.
@@ -105,10 +127,14 @@ TEST_P(LabTimingGamedayCtrlC, CleansUpAtAnyMoment) {
 INSTANTIATE_TEST_SUITE_P(Moments, LabTimingGamedayCtrlC,
                          testing::Values(Moment{"StartingTheLab", "lab", "$ yoke lab up"},
                                          Moment{"StartingTheLabTwice", "lab", "$ yoke lab up", 2},
-                                         Moment{"LookingAtTheLab", "reach", "$ yoke lab status"},
+                                         Moment{"LookingAtTheLab", "lab", "$ yoke lab status"},
+                                         Moment{"Discovering", "handshake", "$ yoke link discover"},
+                                         Moment{"SettingUp", "handshake", "$ yoke link setup --yes"},
+                                         Moment{"SettingUpTwice", "handshake", "$ yoke link setup --yes", 2},
                                          Moment{"Reaching", "reach", "$ yoke cluster reach"},
                                          Moment{"Measuring", "all-reduce", "$ yoke bench all-reduce"},
                                          Moment{"MeasuringTwice", "all-reduce", "$ yoke bench all-reduce", 2},
+                                         Moment{"PullingAHalf", "fault", "$ yoke lab fault half-down"},
                                          Moment{"CuttingAHalf", "cut", "$ yoke lab fault half-down"},
                                          Moment{"CleaningUp", "lab", "$ yoke lab down"}),
                          [](const auto& test) { return test.param.name; });
@@ -128,6 +154,7 @@ TEST_F(LabTimingGameday, OnAClusterSkipsWhatOnlyALabCanPlay) {
   const Document day = parse_json(outcome.out, "out");
   EXPECT_EQ(phase_of(day, "reach").find("verdict")->text, "pass");
   EXPECT_EQ(phase_of(day, "cut").find("verdict")->text, "skipped");
+  EXPECT_EQ(phase_of(day, "handshake").find("verdict")->text, "skipped") << "what was given is not changed";
   EXPECT_THAT(phase_of(day, "model").find("why")->text, HasSubstr("--model DIR"));
   EXPECT_EQ(lab.yoke({"lab", "status", "--name", lab.name}).exit_status, 0) << "what was given stays";
 }
@@ -135,7 +162,7 @@ TEST_F(LabTimingGameday, OnAClusterSkipsWhatOnlyALabCanPlay) {
 TEST_F(Gameday, ListsItsPhasesWithWhatTheyNeed) {
   EXPECT_THAT(gameday({"--list"}).out, HasSubstr("all-reduce"));
   const Document list = parse_json(gameday({"--list", "--phase", "kill", "--json"}).out, "out");
-  EXPECT_EQ(list.find("phases")->items.size(), 5U);
+  EXPECT_EQ(list.find("phases")->items.size(), 6U);
 }
 
 class GamedayMistakes : public Gameday, public testing::WithParamInterface<Mistake> {};
@@ -149,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
     Lines, GamedayMistakes,
     testing::Values(
         Mistake{"MistypedPhase", {"--phase", "lab,kil"}, 2, "no phase 'kil'", "'kill'"},
-        Mistake{"EmptyPhase", {"--phase", ""}, 2, "no phase ''", "halves"},
+        Mistake{"EmptyPhase", {"--phase", ""}, 2, "no phase ''", "prove"},
         Mistake{"PhaseAsArgument", {"kill"}, 2, "does not take 'kill'", "--help"},
         Mistake{"ReportInNoFolder", {"--report", "no/such/day.html"}, 5, "cannot write", "--report FILE"},
         Mistake{"ReportIsAFolder", {"--report", "."}, 2, "is a folder", "gameday-report.html"},

@@ -140,14 +140,15 @@ CommandRow gameday_command() {
           .summary = "the whole story end to end, on the cluster or in a lab",
           .description =
               "Plays the story phase by phase, each with the commands that a person would type, their figures and a "
-              "verdict: the nodes, ssh, both halves of the cable, the all-reduce, a model that one node refuses and "
-              "all of them run, a rank killed in mid-answer, half of the cable cut. Then a summary and an HTML page. "
+              "verdict: machines from the factory that find each other and are set up, ssh, both halves of the cable, "
+              "the all-reduce, a model that one node refuses and all of them run, a rank killed in mid-answer, a half "
+              "pulled and a half slowed, half of the cable cut. Then a summary and an HTML page. "
               "Without a cluster file it starts a lab of two virtual Sparks, and leaves nothing of it; Ctrl-C cleans "
               "up at any moment. On a cluster the phases that only a lab can play are skipped. Exit status 1 where a "
               "phase failed.",
           .examples = {{"yoke gameday", "all of it; in a lab where there is no cluster.yaml"},
                        {"yoke gameday --list", "the phases"},
-                       {"yoke gameday --phase halves,all-reduce --json", "two of them and what they need"},
+                       {"yoke gameday --phase prove,all-reduce --json", "two of them and what they need"},
                        {"yoke gameday --interactive", "and at the end a conversation over both nodes"},
                        {"yoke gameday --cluster desk.yaml --model /data/llama", "on real machines"}},
           .prepare = [](OptionTable& table) -> Action {

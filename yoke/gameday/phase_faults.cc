@@ -1,5 +1,5 @@
-// The phases in which something breaks: a rank is killed, half of the cable is cut. What was begun must end as if
-// nothing had happened.
+// The phases in which something breaks during work: a rank is killed, half of the cable is cut. What was begun must end
+// as if nothing had happened.
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -11,6 +11,7 @@
 #include "yoke/base/process.h"
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
+#include "yoke/gameday/lab_fault.h"
 #include "yoke/gameday/phases.h"
 
 namespace yoke {
@@ -108,46 +109,15 @@ std::vector<double> bandwidths_of(std::string_view table) {
   return found;
 }
 
-// Half B at the last node: made when it is wanted, and ended with this, also where the phase breaks off.
-class CutHalf {
- public:
-  CutHalf(const Venue& venue, Scene& scene) : venue_(venue), scene_(scene) {}
-  CutHalf(const CutHalf&) = delete;
-  CutHalf& operator=(const CutHalf&) = delete;
-  ~CutHalf() {
-    if (!made_) return;
-    const auto ignored = try_to([&] {
-      return yoke::run({.argv = {venue_.options().program, "lab", "fault", "clear", "--name", *venue_.lab()}});
-    });
-  }
-
-  void make() {
-    made_ = true;
-    const Outcome cut = scene_.run({"lab", "fault", "half-down", "--name", *venue_.lab(), "--node",
-                                    venue_.cluster().nodes.back().name, "--half", "B"});
-    scene_.expect(cut.ok(), "half B is cut");
-  }
-  void clear() {
-    const Outcome cleared = scene_.run({"lab", "fault", "clear", "--name", *venue_.lab()});
-    scene_.expect(cleared.ok(), "half B is whole again");
-    made_ = !cleared.ok();
-  }
-
- private:
-  const Venue& venue_;
-  Scene& scene_;
-  bool made_ = false;
-};
-
 void cut_during_all_reduce(Venue& venue, Scene& scene) {
-  CutHalf half(venue, scene);
+  LabFault half(venue, scene);
   std::size_t rows_before = 0;
   const Outcome outcome = scene.run({"bench", "all-reduce", "-b", "8M", "-e", "8M", "-n", "5", "-N", "8",
                                      "--no-history", "--cluster", venue.cluster_word()},
                                     {.on_output = [&](pid_t, std::string_view out) {
                                       if (rows_before > 0 || bandwidths_of(out).empty()) return;
                                       rows_before = bandwidths_of(out).size();
-                                      half.make();
+                                      half.make("half-down", "half B is cut");
                                     }});
   scene.say(outcome.err);
   scene.block(HtmlPreformatted{outcome.out + outcome.err});
@@ -172,8 +142,8 @@ void play_kill(Venue& venue, Scene& scene) {
 void play_cut(Venue& venue, Scene& scene) {
   cut_during_all_reduce(venue, scene);
   if (!venue.answer) return scene.say("no answer to be cut: phase model was not played");
-  CutHalf half(venue, scene);
-  const Broken broken = ask_and_break(venue, scene, [&](pid_t) { half.make(); });
+  LabFault half(venue, scene);
+  const Broken broken = ask_and_break(venue, scene, [&](pid_t) { half.make("half-down", "half B is cut"); });
   expect_same_answer(venue, scene, broken, "going on with half A");
   half.clear();
 }

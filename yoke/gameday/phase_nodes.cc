@@ -18,11 +18,12 @@ constexpr const char* kNodeMemory = "140MiB";
 constexpr const char* kHalfRate = "1Gb/s";
 
 void start_own_lab(Venue& venue, Scene& scene) {
-  std::vector<std::string> up = {"lab", "up", "--name", *venue.lab(), "--cluster-file", venue.cluster_word()};
+  std::vector<std::string> up = {"lab", "up", "--name", *venue.lab()};
   if (venue.options().lab_kind == LabKind::kPlain) {
-    up.emplace_back("--plain");
-  } else {
-    up.insert(up.end(), {"--memory", kNodeMemory, "--half-rate", kHalfRate});
+    up.insert(up.end(), {"--plain", "--cluster-file", venue.cluster_word()});
+  } else {  // as from the factory: phase `handshake` makes a cluster of them
+    up.insert(up.end(),
+              {"--bare", "--cluster-file", Venue::kFactoryFile, "--memory", kNodeMemory, "--half-rate", kHalfRate});
   }
   venue.lab_begins();
   const Document started = scene.run_json(up);

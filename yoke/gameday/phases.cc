@@ -10,6 +10,13 @@
 namespace yoke {
 namespace {
 
+// What was given is never changed. What it would take is a command that a person can give.
+std::optional<std::string> why_no_handshake(const Venue& venue) {
+  if (!venue.has_own_lab())
+    return "what was given is not changed; 'yoke link setup --dry-run' shows what setup would do";
+  return venue.why_no_network();
+}
+
 std::optional<std::string> why_no_halves(const Venue& venue) {
   const std::vector<ClusterNode> nodes = venue.cluster().nodes;
   if (nodes.size() >= 2 && nodes.front().halves.size() >= 2) return std::nullopt;
@@ -37,20 +44,28 @@ std::optional<std::string> why_no_answer(const Venue& venue) {
 std::span<const Phase> all_phases() {
   static const std::vector<Phase> phases = {
       {.name = "lab", .title = "The nodes, and how they are cabled", .play = play_lab},
-      {.name = "reach", .title = "ssh reaches every node without a question", .needs = {"lab"}, .play = play_reach},
-      {.name = "halves",
-       .title = "Each half of the cable alone, and both together",
-       .needs = {"lab", "reach"},
-       .play = play_halves,
+      {.name = "handshake",
+       .title = "Machines from the factory find each other and are set up",
+       .needs = {"lab"},
+       .play = play_handshake,
+       .why_not = why_no_handshake},
+      {.name = "reach",
+       .title = "ssh reaches every node without a question",
+       .needs = {"lab", "handshake"},
+       .play = play_reach},
+      {.name = "prove",
+       .title = "Each half alone, both together, and nothing to be found",
+       .needs = {"lab", "handshake", "reach"},
+       .play = play_prove,
        .why_not = why_no_halves},
       {.name = "all-reduce",
        .title = "The all-reduce of all nodes against the link's limit",
-       .needs = {"lab", "reach"},
+       .needs = {"lab", "handshake", "reach"},
        .play = play_all_reduce,
        .why_not = why_no_peers},
       {.name = "model",
        .title = "A model that one node refuses runs on all of them",
-       .needs = {"lab", "reach"},
+       .needs = {"lab", "handshake", "reach"},
        .play = play_model,
        .why_not = why_no_model},
       {.name = "kill",
@@ -58,9 +73,14 @@ std::span<const Phase> all_phases() {
        .needs = {"model"},
        .play = play_kill,
        .why_not = why_no_answer},
+      {.name = "fault",
+       .title = "A half pulled and a half slowed are found, named and healed",
+       .needs = {"lab", "handshake", "reach"},
+       .play = play_fault,
+       .why_not = [](const Venue& venue) { return venue.why_no_faults(); }},
       {.name = "cut",
        .title = "Half of the cable is cut, and the work goes on",
-       .needs = {"lab", "reach"},
+       .needs = {"lab", "handshake", "reach"},
        .play = play_cut,
        .why_not = [](const Venue& venue) { return venue.why_no_faults(); }},
       {.name = "clean-up", .title = "What was started is ended", .play = play_clean_up},

@@ -26,13 +26,16 @@ std::span<const Phase> all_phases();
 // is Error(kUsage).
 std::vector<const Phase*> choose_phases(const std::vector<std::string>& names);
 
-// One file each: phase_nodes.cc, phase_link.cc, phase_all_reduce.cc, phase_model.cc, phase_faults.cc.
+// In files by what they are about: phase_nodes.cc, phase_handshake.cc, phase_link.cc, phase_all_reduce.cc,
+// phase_model.cc, phase_faults.cc.
 void play_lab(Venue& venue, Scene& scene);
+void play_handshake(Venue& venue, Scene& scene);
 void play_reach(Venue& venue, Scene& scene);
-void play_halves(Venue& venue, Scene& scene);
+void play_prove(Venue& venue, Scene& scene);
 void play_all_reduce(Venue& venue, Scene& scene);
 void play_model(Venue& venue, Scene& scene);
 void play_kill(Venue& venue, Scene& scene);
+void play_fault(Venue& venue, Scene& scene);
 void play_cut(Venue& venue, Scene& scene);
 void play_clean_up(Venue& venue, Scene& scene);
 

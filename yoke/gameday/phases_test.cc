@@ -9,6 +9,7 @@
 namespace yoke {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -31,9 +32,30 @@ TEST(Phases, NeedOnlyWhatIsPlayedBeforeThem) {
 TEST(Phases, AreAllPlayedWhereNoneIsNamed) { EXPECT_EQ(choose_phases({}).size(), all_phases().size()); }
 
 TEST(Phases, ComeWithWhatTheyNeedInTheStorysOrderAndTheCleanUp) {
-  EXPECT_THAT(names_of(choose_phases({"kill"})), ElementsAre("lab", "reach", "model", "kill", "clean-up"));
+  EXPECT_THAT(names_of(choose_phases({"kill"})), ElementsAre("lab", "handshake", "reach", "model", "kill", "clean-up"));
   EXPECT_THAT(names_of(choose_phases({"all-reduce", "lab", "all-reduce"})),
-              ElementsAre("lab", "reach", "all-reduce", "clean-up"));
+              ElementsAre("lab", "handshake", "reach", "all-reduce", "clean-up"));
+}
+
+// Where a phase is skipped rather than failed, those after it are played: each must tell all that it cannot be without.
+TEST(Phases, ThatUseTheNodesNeedAllThatMakesThem) {
+  for (const Phase& phase : all_phases()) {
+    if (phase.name == "lab" || phase.name == "kill" || phase.name == "clean-up") continue;  // kill needs an answer
+    EXPECT_THAT(phase.needs, Contains("lab")) << phase.name;
+    if (phase.name == "handshake") continue;
+    EXPECT_THAT(phase.needs, Contains("handshake")) << phase.name;
+  }
+}
+
+TEST(Phases, HandshakeIsPlayedOnlyWhereNodesAreItsOwnAndHaveInterfaces) {
+  const Phase& handshake = *choose_phases({"handshake"}).at(1);
+  ASSERT_EQ(handshake.name, "handshake");
+  Venue venue({.program = "/bin/false"});
+  EXPECT_EQ(handshake.why_not(venue), std::nullopt);
+  venue.lab_lacks({"memory limit: none", "network: loopback"});
+  EXPECT_THAT(handshake.why_not(venue).value_or(""), HasSubstr("network: loopback"));
+  const Venue given({.program = "/bin/false", .cluster_file = "cluster.yaml"});
+  EXPECT_THAT(handshake.why_not(given).value_or(""), HasSubstr("yoke link setup --dry-run"));
 }
 
 TEST(Phases, ThatDoNotExistAreRefusedWithTheNearest) {

@@ -88,7 +88,8 @@ Outcome Scene::wait_for(Process& process, const std::string& line, const PlayOpt
 Document Scene::run_json(std::vector<std::string> arguments, const PlayOptions& options) {
   arguments.emplace_back("--json");
   const Outcome outcome = run(arguments, options);
-  if (!outcome.ok()) throw Error(ErrorCode::kInvalid, fmt::format("'{}': {}", as_typed(arguments), error_of(outcome)));
+  if (std::find(options.answers.begin(), options.answers.end(), outcome.exit_status) == options.answers.end())
+    throw Error(ErrorCode::kInvalid, fmt::format("'{}': {}", as_typed(arguments), error_of(outcome)));
   return parse_json(outcome.out, as_typed(arguments));
 }
 

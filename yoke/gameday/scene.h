@@ -21,7 +21,8 @@
 namespace yoke {
 
 struct PlayOptions {
-  Seconds limit{300};  // an answer on a machine that does much else takes minutes
+  Seconds limit{300};              // an answer on a machine that does much else takes minutes
+  std::vector<int> answers = {0};  // the exit statuses with which --json tells an answer, and no error
   // Called with the process and all of its standard output so far, whenever there is more.
   std::function<void(pid_t process, std::string_view out)> on_output = {};
 };
@@ -34,7 +35,7 @@ class Scene {
 
   // Runs `yoke ARGUMENTS`. Its exit status is an answer; Error(kTimeout) where it takes longer than the limit.
   Outcome run(const std::vector<std::string>& arguments, const PlayOptions& options = {});
-  // The same with --json: what it printed, an Error with the command's own message where it failed.
+  // The same with --json: what it printed, an Error with the command's own message where it gave no answer.
   Document run_json(std::vector<std::string> arguments, const PlayOptions& options = {});
 
   void expect(bool holds, std::string what);

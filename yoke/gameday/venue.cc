@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/process.h"
@@ -61,20 +63,28 @@ std::string Venue::describe() const {
                      cluster.nodes.size() == 1 ? "" : "s");
 }
 
+std::optional<std::string> Venue::missing(std::string_view what) const {
+  const auto found = std::find_if(missing_.begin(), missing_.end(),
+                                  [&](const std::string& missing) { return missing.starts_with(what); });
+  return found == missing_.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<std::string> Venue::why_no_network() const {
+  const auto what = missing("network");
+  return what ? std::optional(fmt::format("this lab's nodes have no interfaces of their own ({})", *what))
+              : std::nullopt;
+}
+
 std::optional<std::string> Venue::why_no_faults() const {
   if (!lab_) return "only the cables of a lab are cut by a command; on a cluster, pull one";
-  for (const std::string& what : missing_) {
-    if (what.starts_with("faults")) return fmt::format("this lab has no faults ({})", what);
-  }
-  return std::nullopt;
+  const auto what = missing("faults");
+  return what ? std::optional(fmt::format("this lab has no faults ({})", *what)) : std::nullopt;
 }
 
 std::optional<std::string> Venue::why_no_memory_limit() const {
   if (!has_own_lab()) return "the nodes were given, and may well hold this model";
-  for (const std::string& what : missing_) {
-    if (what.starts_with("memory limit")) return fmt::format("this lab's nodes have no {}", what);
-  }
-  return std::nullopt;
+  const auto what = missing("memory limit");
+  return what ? std::optional(fmt::format("this lab's nodes have no {}", *what)) : std::nullopt;
 }
 
 }  // namespace yoke

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "yoke/base/files.h"
@@ -45,9 +46,11 @@ class Venue {
   const std::filesystem::path& folder() const { return scratch_.path(); }  // commands run here
   bool has_own_lab() const { return !options_.cluster_file; }
   std::optional<std::string> lab() const { return lab_; }  // its own or the given one
-  std::filesystem::path cluster_file() const;              // of its own lab: once that is up
+  std::filesystem::path cluster_file() const;              // of its own lab: once that is set up
   // The same for a command line: commands run in folder(), where a short name will do.
   std::string cluster_word() const;
+  // What is known of its own lab before its cables are: phase `handshake` makes the cluster file from it.
+  static constexpr const char* kFactoryFile = "factory.yaml";
   Cluster cluster() const;
   std::string describe() const;
 
@@ -57,7 +60,8 @@ class Venue {
   void lab_lacks(std::vector<std::string> what) { missing_ = std::move(what); }
   void lab_ended() { lab_may_be_up_ = false; }
 
-  // Why a fault, or a memory limit, cannot be had here; nothing where it can.
+  // Why interfaces of the nodes' own, a fault, or a memory limit cannot be had here; nothing where they can.
+  std::optional<std::string> why_no_network() const;
   std::optional<std::string> why_no_faults() const;
   std::optional<std::string> why_no_memory_limit() const;
 
@@ -65,6 +69,8 @@ class Venue {
   std::optional<Answer> answer;        // of that, over all nodes
 
  private:
+  std::optional<std::string> missing(std::string_view what) const;  // as the lab told it
+
   VenueOptions options_;
   ScratchDir scratch_;
   std::optional<std::string> lab_;

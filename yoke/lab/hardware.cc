@@ -29,7 +29,7 @@ constexpr Machine kMachines[] = {{"spark", "spark-pair/machine.tree"}, {"b300", 
 
 // The step leaves room for the 0x20 addresses of a machine, and reads well: 4c:bb:47:0a:30:05 is node 3's.
 constexpr std::uint64_t kNodeStep = 0x1000;
-constexpr int kNodesMost = 1000;  // so that nothing is carried out of the lower three bytes of any fixture's addresses
+constexpr int kNodeMost = 1000;  // so that nothing is carried out of the lower three bytes of any fixture's addresses
 
 // Of an interface's folder below its PCI function: what neither the lab nor a user can change.
 constexpr std::array<std::string_view, 6> kFixedNetFiles = {"address",        "type",   "addr_len",
@@ -103,7 +103,7 @@ std::pair<std::string, std::string> split_domain(const std::string& pci_address)
 }  // namespace
 
 MemoryTree lab_hardware(const LabHardwareOptions& options) {
-  YOKE_CHECK(options.node >= 1 && options.node <= kNodesMost, "node {}", options.node);
+  YOKE_CHECK(options.node >= 1 && options.node <= kNodeMost, "node {}", options.node);
   if (options.machine == "none") return {};
   std::vector<std::string> names = {"none"};
   for (const Machine& machine : kMachines) {

@@ -94,7 +94,7 @@ std::string ssh_config(const LabLayout& layout, const fs::path& folder) {
   return text + "  GlobalKnownHostsFile /dev/null\n  IdentitiesOnly yes\n  StrictHostKeyChecking yes\n";
 }
 
-std::string known_hosts(const LabLayout& layout) {
+std::string plain_known_hosts(const LabLayout& layout) {
   std::string text;
   for (const LabNode& node : layout.nodes) {
     std::vector<std::string> names = addresses_of(node);
@@ -178,7 +178,7 @@ void write_plain_files(const LabLayout& layout) {
   for (const LabNode& node : layout.nodes) {
     const fs::path folder = node_folder(layout.name, node.number);
     write_file_atomically(folder / "authorized_keys", authorized, {.mode = 0600});
-    write_file_atomically(folder / "known_hosts", known_hosts(layout), {.mode = 0600});
+    write_file_atomically(folder / "known_hosts", plain_known_hosts(layout), {.mode = 0600});
     write_file_atomically(folder / "sshd_config", sshd_config(layout, node, folder), {.mode = 0600});
     write_file_atomically(folder / "ssh_config", ssh_config(layout, folder), {.mode = 0600});
     fs::create_directories(folder / "bin");

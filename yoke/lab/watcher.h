@@ -31,7 +31,7 @@ struct WatcherOptions {
   WatcherSignals signals = WatcherSignals::kTake;
   Seconds link_period{1};      // besides the kernel's messages; also that of the counters
   Seconds fault_period{0.15};  // how often the fault file is looked at
-  Seconds memory_period{0.5};
+  Seconds memory_period{0.1};  // a rank that takes a dead one's place asks after about that time
 };
 
 // Returns when told to stop. Throws only where it cannot begin (no route socket).

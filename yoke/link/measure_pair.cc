@@ -15,7 +15,6 @@ namespace {
 using namespace literals;
 
 constexpr Seconds kFactsLimit{30};
-constexpr Bytes kMemoryLeast = 256_MiB;
 
 // Both nodes are asked at once.
 std::array<NodeFacts, 2> ask_facts(const PairNodes& nodes, const NodePair& pair) {
@@ -30,14 +29,13 @@ std::array<NodeFacts, 2> ask_facts(const PairNodes& nodes, const NodePair& pair)
   return facts;
 }
 
-// The buffers are small, but a machine that is at its end must not be pushed over it: unified memory freezes.
 void guard_memory(const PairNodes& nodes, const std::array<NodeFacts, 2>& facts) {
   for (std::size_t i = 0; i < 2; ++i) {
-    if (facts[i].memory_available && *facts[i].memory_available < kMemoryLeast) {
+    if (facts[i].memory_available && *facts[i].memory_available < memory_wanted(facts[i])) {
       throw Error(
           ErrorCode::kExhausted,
           fmt::format("{} has only {} of memory available", nodes[i]->name(), to_string(*facts[i].memory_available)),
-          fmt::format("a measurement wants {} free: end what runs there", to_string(kMemoryLeast)));
+          fmt::format("a measurement wants {} free: end what runs there", to_string(memory_wanted(facts[i]))));
     }
   }
 }

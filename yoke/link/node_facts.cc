@@ -35,7 +35,14 @@ void visit_fields(Visitor& visit, NodeFacts& facts) {
   visit.required("verbs", facts.verbs);
   visit.required("perftest", facts.perftest);
   visit.required("cores", facts.cores);
+  visit.optional("memory_total", facts.memory_total);
   visit.optional("memory_available", facts.memory_available);
+}
+
+Bytes memory_wanted(const NodeFacts& facts) {
+  using namespace literals;
+  constexpr Bytes kMost = 256_MiB;
+  return facts.memory_total ? std::min(kMost, Bytes{facts.memory_total->value / 2}) : kMost;
 }
 
 NodeFacts look_at_node(const std::vector<HalfQuestion>& questions) {
@@ -44,6 +51,7 @@ NodeFacts look_at_node(const std::vector<HalfQuestion>& questions) {
   NodeFacts facts{.verbs = !tree.list("/dev/infiniband").empty(),
                   .perftest = is_installed("ib_write_bw") && is_installed("ib_write_lat"),
                   .cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
+                  .memory_total = total_memory(tree),
                   .memory_available = available_memory(tree)};
   for (const HalfQuestion& question : questions) {
     HalfFacts half;

@@ -29,8 +29,13 @@ struct NodeFacts {
   bool verbs = false;             // the kernel offers RDMA to programs: /dev/infiniband
   bool perftest = false;          // ib_write_bw and ib_write_lat are installed
   int cores = 1;
+  std::optional<Bytes> memory_total;
   std::optional<Bytes> memory_available;
 };
+
+// What must be available before anything is measured. The buffers are small, but a machine that is at its end must not
+// be pushed over it: unified memory freezes. A node that is small by nature is not at its end with half of it free.
+Bytes memory_wanted(const NodeFacts& facts);
 
 NodeFacts look_at_node(const std::vector<HalfQuestion>& questions);
 

@@ -86,6 +86,11 @@ std::optional<Bytes> available_memory(const FileTree& tree) {
   return least.value;
 }
 
+std::optional<Bytes> total_memory(const FileTree& tree) {
+  const auto kib = field_of(tree, "/proc/meminfo", "MemTotal:");
+  return kib ? std::optional(Bytes{*kib * 1024}) : std::nullopt;
+}
+
 std::optional<Bytes> memory_limit(const FileTree& tree) {
   Least least;
   for_each_group(tree, [&](const GroupFiles& files, const std::string& folder) {

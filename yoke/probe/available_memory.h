@@ -12,6 +12,9 @@ namespace yoke {
 // MemAvailable of /proc/meminfo, and the limits of the control groups (version 2 or 1) from ours up to the root.
 std::optional<Bytes> available_memory(const FileTree& tree);
 
+// MemTotal of /proc/meminfo.
+std::optional<Bytes> total_memory(const FileTree& tree);
+
 // The least limit of these control groups; nothing where none is set.
 std::optional<Bytes> memory_limit(const FileTree& tree);
 

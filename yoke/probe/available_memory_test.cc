@@ -10,6 +10,8 @@ TEST(AvailableMemory, IsWhatTheKernelCallsAvailable) {
   EXPECT_EQ(available_memory(tree), std::nullopt);
   tree.add_file("/proc/meminfo", "MemTotal:       1000 kB\nMemFree:  1 kB\nMemAvailable:    600 kB\n");
   EXPECT_EQ(available_memory(tree), Bytes{600 * 1024});
+  EXPECT_EQ(total_memory(tree), Bytes{1000 * 1024});
+  EXPECT_EQ(total_memory(MemoryTree()), std::nullopt);
 }
 
 TEST(AvailableMemory, IsLessInsideALimitAnywhereAbove) {

@@ -1,0 +1,46 @@
+#include "yoke/gameday/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/gameday/answers.h"
+
+namespace yoke {
+namespace {
+
+// As docs/checks.md and docs/link.md say: clean, findings, clean without a measurement.
+const std::vector<int> kAnswers = {0, 1, 3};
+
+}  // namespace
+
+Document look(Scene& scene, const std::vector<std::string>& arguments) {
+  Document answer = scene.run_json(arguments, {.answers = kAnswers});
+  for (const Document& finding : list_at(answer, "findings").items) {
+    scene.say(
+        fmt::format("{} {}: {}", text_at(finding, "severity"), text_at(finding, "rule"), text_at(finding, "what")));
+    scene.say(fmt::format("  fix: {}", text_at(finding, "fix")));
+  }
+  return answer;
+}
+
+Document look_for_nothing(Scene& scene, std::vector<std::string> arguments,
+                          const std::vector<std::string>& words_again) {
+  Document answer = look(scene, arguments);
+  if (is_clean(answer)) return answer;
+  scene.say("once more: what else the machine does can look like this, and does not stay");
+  arguments.insert(arguments.end(), words_again.begin(), words_again.end());
+  return look(scene, arguments);
+}
+
+bool is_clean(const Document& answer) { return list_at(answer, "findings").items.empty(); }
+
+bool all_name(const Document& answer, const std::string& node, const std::string& half) {
+  const std::vector<Document>& findings = list_at(answer, "findings").items;
+  return !findings.empty() && std::all_of(findings.begin(), findings.end(), [&](const Document& finding) {
+    const std::string what = text_at(finding, "what");
+    return what.find(node) != std::string::npos && what.find("half " + half) != std::string::npos;
+  });
+}
+
+}  // namespace yoke

@@ -1,0 +1,69 @@
+// Looking for what is wrong, by a program that answers as its first word says.
+#include "yoke/gameday/findings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+#include "yoke/base/result.h"
+
+namespace yoke {
+namespace {
+
+using testing::HasSubstr;
+
+struct Findings : testing::Test {
+  // 'clean', 'broken', 'once' (broken the first time only) and 'fails', which gives no answer at all.
+  void SetUp() override {
+    write_file_atomically(
+        scratch.path() / "program",
+        fmt::format("#!/bin/sh\n"
+                    "broken='{{\"findings\": [{{\"rule\": \"half-slow\", \"severity\": \"fault\", \"what\": \"half B "
+                    "between a and b is slow\", \"fix\": \"new cable\"}}]}}'\n"
+                    "clean='{{\"findings\": []}}'\n"
+                    "case $1 in\n"
+                    "clean) echo \"$clean\"; exit 3 ;;\n"
+                    "broken) echo \"$broken\"; exit 1 ;;\n"
+                    "once) [ -e {0} ] && echo \"$clean\" && exit 0; touch {0}; echo \"$broken\"; exit 1 ;;\n"
+                    "fails) echo '{{\"error\": {{\"message\": \"nobody there\"}}}}'; exit 7 ;;\nesac\n",
+                    (scratch.path() / "seen").native()),
+        {.mode = 0755});
+  }
+
+  ScratchDir scratch;
+  std::string told;
+  Venue venue{{.program = scratch.path() / "program"}};
+  Scene scene{venue, {.name = "a", .title = "A"}, [&](std::string_view text) { told += text; }};
+};
+
+TEST_F(Findings, AreAnAnswerAndAreTold) {
+  const Document answer = look(scene, {"broken"});
+  EXPECT_FALSE(is_clean(answer));
+  EXPECT_THAT(told, HasSubstr("fault half-slow: half B between a and b is slow"));
+  EXPECT_THAT(told, HasSubstr("fix: new cable"));
+  EXPECT_TRUE(is_clean(look(scene, {"clean"}))) << "clean without a measurement is an answer too";
+}
+
+TEST_F(Findings, NameANodeAndAHalf) {
+  const Document answer = look(scene, {"broken"});
+  EXPECT_TRUE(all_name(answer, "a", "B"));
+  EXPECT_FALSE(all_name(answer, "spark-9", "B"));
+  EXPECT_FALSE(all_name(answer, "a", "A"));
+  EXPECT_FALSE(all_name(look(scene, {"clean"}), "a", "B")) << "nothing found names nothing";
+}
+
+TEST_F(Findings, ThatDoNotStayAreNoneAndThoseThatStayAre) {
+  EXPECT_TRUE(is_clean(look_for_nothing(scene, {"once"}, {"--force"})));
+  EXPECT_THAT(told, HasSubstr("$ yoke once --force --json"));
+  EXPECT_FALSE(is_clean(look_for_nothing(scene, {"broken"})));
+}
+
+TEST_F(Findings, AreNotWhatACommandFailsWith) {
+  const auto answer = try_to([&] { return look(scene, {"fails"}); });
+  ASSERT_FALSE(answer);
+  EXPECT_THAT(answer.error().message(), HasSubstr("nobody there"));
+}
+
+}  // namespace
+}  // namespace yoke
