@@ -2,9 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <thread>
-
-#include "tests/lab_fixture.h"
+#include "tests/check_findings.h"
 #include "yoke/base/clock.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
@@ -19,18 +17,6 @@ using testing::HasSubstr;
 using testing::Not;
 
 const fs::path kRoot = YOKE_SOURCE_DIR;
-
-// "rule node subject" of each finding, one a line.
-std::string findings_in(const Outcome& outcome) {
-  const Document document = parse_json(outcome.out, "yoke check");
-  if (const Document* error = document.find("error")) return "error: " + error->find("message")->text;
-  std::string lines;
-  for (const Document& finding : document.find("findings")->items) {
-    const auto text = [&](const char* key) { return finding.find(key) ? finding.find(key)->text : "-"; };
-    lines += fmt::format("{} {} {}\n", text("rule"), text("node"), text("subject"));
-  }
-  return lines;
-}
 
 Outcome check_captures(const std::vector<std::string>& machines, std::vector<std::string> more = {"--json"}) {
   std::vector<std::string> arguments = {"check"};
@@ -180,17 +166,6 @@ struct LabFault {
   std::vector<std::string> words;
   std::string findings;
 };
-
-// The hardware tree follows its faults within a moment.
-std::string settled(const TestLab& lab, const std::string& wanted) {
-  std::string found;
-  for (int i = 0; i < 8; ++i) {
-    found = findings_in(lab.yoke({"check", "--no-measure", "--json", "--timeout", "4s"}));
-    if (found == wanted) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  }
-  return found;
-}
 
 TEST(LabCheck, EachFaultIsFoundOnItsNodeAndHalfAndNothingElseIs) {
   if (const auto why = why_no_labs({"nft", "ping"})) GTEST_SKIP() << *why;

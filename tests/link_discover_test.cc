@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/lab_fixture.h"
+#include "tests/check_findings.h"
 #include "yoke/base/clock.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
@@ -205,6 +205,7 @@ struct Foreign {
   std::vector<std::string> scripts;  // one for each node
   const char* set_up_by;
   std::vector<std::string> rules;
+  std::string check;  // what 'yoke check' tells of it: what is true and costs something
 };
 class LinkDiscoverForeign : public LinkDiscover, public testing::WithParamInterface<Foreign> {};
 
@@ -215,7 +216,7 @@ TEST_P(LinkDiscoverForeign, IsAdoptedAsItIs) {
     ASSERT_TRUE(outcome.ok()) << outcome.describe();
   }
   const Document before = addresses_of(lab, "2");
-  const Outcome outcome = lab.yoke({"link", "discover", "--json"});
+  const Outcome outcome = lab.yoke({"link", "discover", "--json", "-o", "found.yaml"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err << outcome.out;  // advice is no failure
   const Document found = json_of(outcome);
   EXPECT_EQ(found.find("set_up_by")->text, GetParam().set_up_by);
@@ -224,6 +225,7 @@ TEST_P(LinkDiscoverForeign, IsAdoptedAsItIs) {
   const Cluster cluster = cluster_from_json(*found.find("cluster"));
   EXPECT_EQ(cluster.fabric->mtu, 1500);
   EXPECT_EQ(addresses_of(lab, "2"), before);
+  EXPECT_EQ(findings_in(lab.yoke({"check", "--no-measure", "--json", "--cluster", "found.yaml"})), GetParam().check);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -233,17 +235,20 @@ INSTANTIATE_TEST_SUITE_P(
                 {"ip addr add 192.168.100.10/24 dev enp1s0f0np0; ip addr add 192.168.101.10/24 dev enP2p1s0f0np0",
                  "ip addr add 192.168.100.11/24 dev enp1s0f0np0; ip addr add 192.168.101.11/24 dev enP2p1s0f0np0"},
                 "NVIDIA's two-Spark playbook",
-                {"mtu-1500:all"}},
+                {"mtu-1500:all"},
+                ""},
         Foreign{"NvidiasScript",
                 {"ip addr add 192.168.0.1/24 dev enp1s0f0np0; ip addr add 192.168.0.2/24 dev enP2p1s0f0np0",
                  "ip addr add 192.168.0.3/24 dev enp1s0f0np0; ip addr add 192.168.0.4/24 dev enP2p1s0f0np0"},
                 "NVIDIA's cluster script",
-                {"halves-share-subnet:spark-1", "halves-share-subnet:spark-2", "mtu-1500:all"}},
+                {"halves-share-subnet:spark-1", "halves-share-subnet:spark-2", "mtu-1500:all"},
+                "subnet-shared spark-1 enP2p1s0f0np0\nsubnet-shared spark-2 enP2p1s0f0np0\n"},
         Foreign{"NvidiasLinkLocal",
                 {"ip addr add 169.254.35.62/16 scope link dev enp1s0f0np0",
                  "ip addr add 169.254.7.9/16 scope link dev enp1s0f0np0"},
                 "NVIDIA's netplan file for link-local addresses",
-                {"half-unaddressed:spark-1", "half-unaddressed:spark-2", "link-local-addresses:all", "mtu-1500:all"}}),
+                {"half-unaddressed:spark-1", "half-unaddressed:spark-2", "link-local-addresses:all", "mtu-1500:all"},
+                ""}),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(LinkDiscover, MistakesGetOneClearErrorWithAHint) {

@@ -110,6 +110,31 @@ void find_peers(const CheckFacts& facts, std::vector<HalfEnd>& halves) {
   }
 }
 
+bool holds(const HalfEnd& end, Ipv4 address) {
+  return end.interface && std::any_of(end.interface->addresses.begin(), end.interface->addresses.end(),
+                                      [&](const Ipv4Prefix& own) { return own.address == address; });
+}
+
+// A route to the half's network, or into a part of it. A wider one loses against the half's own.
+bool is_within(const Ipv4Prefix& theirs, const NetworkInterface& half) {
+  return std::any_of(half.addresses.begin(), half.addresses.end(), [&](const Ipv4Prefix& own) {
+    return theirs.length >= own.length && own.contains(theirs.address);
+  });
+}
+
+// The half of another node to which an address belongs; null: it is this one's, or nobody else has it.
+const HalfEnd* rightful_owner(const ClusterView& view, const CheckedNode& node, const NetworkInterface& interface,
+                              Ipv4 address) {
+  const HalfEnd* here = view.find_half(node.name, interface.name);
+  if (here && here->wanted && here->wanted->address == address) return nullptr;
+  for (const HalfEnd& end : view.halves) {
+    if (end.node == &node || !holds(end, address)) continue;
+    const bool is_theirs = end.wanted ? end.wanted->address == address : !here || &end < here;
+    if (is_theirs) return &end;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string HalfEnd::title() const { return fmt::format("half {} of port {} ({})", half, port, name); }
@@ -164,9 +189,54 @@ bool share_subnet(const HalfEnd& a, const HalfEnd& b) {
   return false;
 }
 
+const NetworkInterface* outsider_in_network(const ClusterView& view, const HalfEnd& end) {
+  if (!end.works()) return nullptr;
+  for (const NetworkInterface& other : end.node->machine->interfaces) {
+    const bool takes_packets = other.up && other.carrier && other.kind != InterfaceKind::kLoopback;
+    if (!takes_packets || view.find_half(end.node->name, other.name)) continue;
+    for (const Ipv4Prefix& theirs : other.addresses) {
+      if (is_within(theirs, *end.interface)) return &other;
+    }
+  }
+  return nullptr;
+}
+
+Ipv4Prefix address_within(const NetworkInterface& outsider, const NetworkInterface& half) {
+  for (const Ipv4Prefix& address : outsider.addresses) {
+    if (is_within(address, half)) return address;
+  }
+  return outsider.addresses.front();
+}
+
 bool shares_a_subnet(const ClusterView& view, const HalfEnd& end) {
   const std::vector<const HalfEnd*> own = view.halves_of(*end.node);
-  return std::any_of(own.begin(), own.end(), [&](const HalfEnd* half) { return share_subnet(end, *half); });
+  return std::any_of(own.begin(), own.end(), [&](const HalfEnd* half) { return share_subnet(end, *half); }) ||
+         outsider_in_network(view, end);
+}
+
+std::vector<DoubleAddress> double_addresses(const ClusterView& view) {
+  std::vector<DoubleAddress> found;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine) continue;
+    for (const NetworkInterface& interface : node.machine->interfaces) {
+      // Every machine has docker0 and lo, with the same addresses everywhere.
+      const bool local = interface.kind == InterfaceKind::kLoopback || interface.kind == InterfaceKind::kBridge;
+      if (local || !interface.up) continue;
+      for (const Ipv4Prefix& address : interface.addresses) {
+        if (const HalfEnd* owner = rightful_owner(view, node, interface, address.address)) {
+          found.push_back({&node, &interface, owner, address.address});
+        }
+      }
+    }
+  }
+  return found;
+}
+
+bool has_double(const ClusterView& view, const HalfEnd& end) {
+  const std::vector<DoubleAddress> all = double_addresses(view);
+  return std::any_of(all.begin(), all.end(), [&](const DoubleAddress& found) {
+    return found.owner == &end || (found.node == end.node && found.interface == end.interface);
+  });
 }
 
 const Hardware* hardware_of(const Machine& machine) {

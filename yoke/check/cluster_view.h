@@ -46,8 +46,22 @@ struct ClusterView {
 bool are_joined(const HalfEnd& a, const HalfEnd& b);
 // Whether two halves of one node have addresses in one network.
 bool share_subnet(const HalfEnd& a, const HalfEnd& b);
-// Whether this half does so with any other: one rule tells that, and the rest would only repeat it.
+// Another interface of the node, no half, that takes packets of the half's network; null: none.
+const NetworkInterface* outsider_in_network(const ClusterView& view, const HalfEnd& end);
+// The outsider's address that lies in a network of the half's.
+Ipv4Prefix address_within(const NetworkInterface& outsider, const NetworkInterface& half);
+// Whether this half shares a network with any other: one rule tells that, and the rest would only repeat it.
 bool shares_a_subnet(const ClusterView& view, const HalfEnd& end);
+// An interface that has a half's address although another node's half has it, and by the cluster file should.
+struct DoubleAddress {
+  const CheckedNode* node = nullptr;
+  const NetworkInterface* interface = nullptr;
+  const HalfEnd* owner = nullptr;
+  Ipv4 address;
+};
+std::vector<DoubleAddress> double_addresses(const ClusterView& view);
+// Whether an address of this half is elsewhere too.
+bool has_double(const ClusterView& view, const HalfEnd& end);
 // The catalogue's row for the machine, by its GPU; null where it is not in there.
 const Hardware* hardware_of(const Machine& machine);
 bool is_gb10(const Machine& machine);

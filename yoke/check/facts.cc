@@ -53,6 +53,7 @@ void visit_fields(Visitor& visit, CheckedNode& node) {
   visit.optional("names", node.names);
   visit.optional("forward_policy", node.forward_policy);
   visit.optional("forward_accepts", node.forward_accepts);
+  visit.optional("drops_packets", node.drops_packets);
   visit.optional("clock_ahead", node.clock_ahead);
 }
 

@@ -54,6 +54,7 @@ struct CheckedNode {
   std::vector<NameTrial> names;
   std::optional<std::string> forward_policy;  // of iptables: "ACCEPT", "DROP"; absent: not known, or no right to ask
   bool forward_accepts = false;               // a rule before the policy lets everything, or the fast interfaces, pass
+  std::optional<bool> drops_packets;          // a rule of its packet filter drops or rejects; absent: no right to ask
   std::optional<Seconds> clock_ahead;         // of the head's clock; negative: behind
   friend bool operator==(const CheckedNode&, const CheckedNode&) = default;
 };

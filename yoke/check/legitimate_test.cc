@@ -94,12 +94,41 @@ TEST(Legitimate, DockersPolicyOnAPairAndARingThatForwards) {
   EXPECT_EQ(rules_of(facts), "");
 }
 
+TEST(Legitimate, ARingOfThreeWhoseRoutesEndAtTheNeighbour) {
+  CheckFacts facts = made_pair();
+  facts.nodes[1].machine->ip_forward = false;
+  facts.nodes[1].forward_policy = "DROP";
+  facts.nodes[0].machine->routes.push_back({.destination = Ipv4Prefix{made_address(101, 2).address, 32},
+                                            .gateway = made_address(100, 2).address,
+                                            .interface = kHalfA});
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, AWiderNetworkBesideAHalfAndOneBridgeOnEveryMachine) {
+  CheckFacts facts = made_pair();
+  for (CheckedNode& node : facts.nodes) {
+    NetworkInterface bridge{.name = "docker0", .kind = InterfaceKind::kBridge, .mac = "", .up = true};
+    bridge.carrier = true;
+    bridge.addresses = {*parse_ipv4_prefix("172.17.0.1/16")};
+    node.machine->interfaces.push_back(bridge);
+  }
+  interface_of(facts, 1, "enP7s7").addresses.push_back(*parse_ipv4_prefix("192.168.0.9/16"));
+  EXPECT_EQ(rules_of(facts), "");
+}
+
 TEST(Legitimate, AnMtuOf1500ThatTheClusterFileAsksFor) {
   CheckFacts facts = made_pair();
   facts.cluster->fabric->mtu = 1500;
   for (const std::size_t node : {0U, 1U}) {
     for (const char* half : {kHalfA, kHalfB}) interface_of(facts, node, half).mtu = 1500;
   }
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, HalvesThatCarryMoreThanExpectedAloneAndAsExpectedTogether) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  for (HalfMeasurement& half : facts.measurement->halves) half.alone = BitsPerSecond{300e9};
   EXPECT_EQ(rules_of(facts), "");
 }
 
@@ -157,6 +186,34 @@ TEST(Explained, ANarrowPcieLinkAccountsForHalfTheRateButNotForATenth) {
   EXPECT_EQ(rules_of(facts), "pcie-narrow spark-2 enP2p1s0f0np0");
   carries(10e9);
   EXPECT_EQ(rules_of(facts), "half-degraded spark-1 enP2p1s0f0np0; pcie-narrow spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, AHalfSwitchedOffAtEachEndIsTwoHalvesNotAPort) {
+  CheckFacts facts = made_pair();
+  for (const auto& [node, half] : {std::pair{0U, kHalfA}, std::pair{1U, kHalfB}}) {
+    interface_of(facts, node, half).up = interface_of(facts, node, half).carrier = false;
+    interface_of(facts, 1 - node, half).carrier = false;
+  }
+  EXPECT_EQ(rules_of(facts), "half-down spark-1 enp1s0f0np0; half-down spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, ANodeThatIsOffAccountsForItsHalfButNotForTheOneSwitchedOffHere) {
+  CheckFacts facts = made_pair();
+  facts.nodes[1] = {.name = "spark-2", .machine = {}, .failure = NodeFailure{NodeFailureKind::kUnreachable, "no", ""}};
+  for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 0, half).carrier = false;
+  interface_of(facts, 0, kHalfA).up = false;
+  EXPECT_EQ(rules_of(facts), "node-unreachable spark-2 -; half-down spark-1 enp1s0f0np0");
+}
+
+TEST(Explained, HalvesWhoseAddressesWereSwappedAtBothEndsHaveOthersThanTheFile) {
+  CheckFacts facts = made_pair();
+  for (const std::size_t node : {0U, 1U}) {
+    std::swap(interface_of(facts, node, kHalfA).addresses, interface_of(facts, node, kHalfB).addresses);
+    std::swap(rdma_of(facts, node, "rocep1s0f0").gids, rdma_of(facts, node, "roceP2p1s0f0").gids);
+  }
+  EXPECT_EQ(rules_of(facts),
+            "address-differs spark-1 enp1s0f0np0; address-differs spark-1 enP2p1s0f0np0; "
+            "address-differs spark-2 enp1s0f0np0; address-differs spark-2 enP2p1s0f0np0");
 }
 
 TEST(Explained, TwoFaultsOnDifferentHalvesAreBothTold) {

@@ -13,7 +13,10 @@ bool is_down(const HalfEnd& end) { return end.interface && !end.is_up(); }
 
 // A port that was taken down, and a machine that is off, show as a lost link at the other end: the cause is told there.
 bool is_caused_by_peer(const ClusterView& view, const HalfEnd& end) {
-  if (!end.interface->up || end.peers.size() > 1) return false;  // behind a switch the link is this node's own
+  const auto& cluster = view.facts.cluster;
+  const bool behind_switch =
+      end.peers.size() > 1 || (cluster && cluster->fabric && cluster->fabric->topology == Topology::kSwitch);
+  if (!end.interface->up || behind_switch) return false;  // behind a switch the link is this node's own
   const bool peer_unseen = std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(),
                                        [](const CheckedNode& node) { return !node.machine; });
   if (end.peers.empty()) return peer_unseen;
@@ -24,10 +27,22 @@ bool is_caused_by_peer(const ClusterView& view, const HalfEnd& end) {
   return !peer.interface->up || told_there;
 }
 
+// Down on its own account: what the other end, or the machine there, does to it is told there.
+bool is_itself_down(const ClusterView& view, const HalfEnd& end) {
+  return is_down(end) && !is_caused_by_peer(view, end);
+}
+
 bool is_whole_port_down(const ClusterView& view, const HalfEnd& end) {
   const std::vector<const HalfEnd*> halves = view.halves_of(*end.node);
   return std::all_of(halves.begin(), halves.end(),
-                     [&](const HalfEnd* half) { return half->port != end.port || is_down(*half); });
+                     [&](const HalfEnd* half) { return half->port != end.port || is_itself_down(view, *half); });
+}
+
+// Where its twin is down as well, by the other end's doing, the two are two faults.
+bool has_twin_up(const ClusterView& view, const HalfEnd& end) {
+  const std::vector<const HalfEnd*> halves = view.halves_of(*end.node);
+  return std::any_of(halves.begin(), halves.end(),
+                     [&](const HalfEnd* half) { return half->port == end.port && half->is_up(); });
 }
 
 std::string state_of(const HalfEnd& end) {
@@ -46,6 +61,38 @@ std::string states_of(const ClusterView& view, const HalfEnd& end) {
 std::string how_to_raise(const HalfEnd& end) {
   if (!end.interface->up) return fmt::format("'ip link set {} up' on {}", end.name, end.node->name);
   return "push the cable in at both ends until it clicks; try the other cable or port; 'yoke check' again";
+}
+
+// Whether a working peer is in another network, which is told as that.
+bool differs_from_peer(const ClusterView& view, const HalfEnd& end) {
+  return end.works() && std::any_of(end.peers.begin(), end.peers.end(), [&](std::size_t index) {
+           const HalfEnd& peer = view.halves[index];
+           return peer.works() && peer.address->network() != end.address->network();
+         });
+}
+
+// As behind a bridge or a bond over the half, or where the address was given to the wrong port.
+std::string held_elsewhere(const HalfEnd& end) {
+  if (!end.wanted) return "";
+  for (const NetworkInterface& other : end.node->machine->interfaces) {
+    for (const Ipv4Prefix& address : other.addresses) {
+      if (address.address == end.wanted->address) return fmt::format("; {} has {}", other.name, to_string(address));
+    }
+  }
+  return "";
+}
+
+Advice shared_with(const HalfEnd& half, const NetworkInterface& outsider) {
+  return {.node = half.node->name,
+          .subject = outsider.name,
+          .what = fmt::format("{} and {} of {} are in one network", half.title(), outsider.name, half.node->name),
+          .evidence = fmt::format("{} has {}, {} has {}", half.name, to_string(*half.address), outsider.name,
+                                  to_string(address_within(outsider, *half.interface))),
+          .consequence =
+              "the kernel sends what is meant for the half by either of them, and which one may change with "
+              "every boot: traffic at the rate of the other",
+          .fix = fmt::format("give {} an address in another network, or the half: 'yoke link discover --readdress'",
+                             outsider.name)};
 }
 
 Advice no_port_has_a_link(const CheckedNode& node) {
@@ -85,7 +132,7 @@ AdviceList find_ports_down(const ClusterView& view) {
     }
     std::vector<int> told;
     for (const HalfEnd* end : halves) {
-      if (!is_down(*end) || !is_whole_port_down(view, *end) || is_caused_by_peer(view, *end)) continue;
+      if (!is_itself_down(view, *end) || !is_whole_port_down(view, *end)) continue;
       if (std::find(told.begin(), told.end(), end->port) != told.end()) continue;
       told.push_back(end->port);
       list.push_back({.node = node.name,
@@ -102,17 +149,17 @@ AdviceList find_ports_down(const ClusterView& view) {
 AdviceList find_halves_down(const ClusterView& view) {
   AdviceList list;
   for (const HalfEnd& end : view.halves) {
-    if (!is_down(end) || is_whole_port_down(view, end) || is_caused_by_peer(view, end)) continue;
-    list.push_back(
-        {.node = end.node->name,
-         .subject = end.name,
-         .what = fmt::format("{} on {} has no link, while the port's other half has", end.title(), end.node->name),
-         .evidence = states_of(view, end),
-         .consequence = "half of the cable's bandwidth is gone; what is pinned to this half fails",
-         .fix = end.interface->up
-                    ? "reboot this node with the cable in place: both halves of a port share one cable, so "
-                      "it is not the cable"
-                    : how_to_raise(end)});
+    if (!is_itself_down(view, end) || is_whole_port_down(view, end)) continue;
+    list.push_back({.node = end.node->name,
+                    .subject = end.name,
+                    .what = fmt::format("{} on {} has no link{}", end.title(), end.node->name,
+                                        has_twin_up(view, end) ? ", while the port's other half has" : ""),
+                    .evidence = states_of(view, end),
+                    .consequence = "half of the cable's bandwidth is gone; what is pinned to this half fails",
+                    .fix = end.interface->up
+                               ? "reboot this node with the cable in place: both halves of a port share one cable, so "
+                                 "it is not the cable"
+                               : how_to_raise(end)});
   }
   return list;
 }
@@ -124,7 +171,7 @@ AdviceList find_halves_unaddressed(const ClusterView& view) {
     list.push_back({.node = end.node->name,
                     .subject = end.name,
                     .what = fmt::format("{} on {} has no IPv4 address", end.title(), end.node->name),
-                    .evidence = "the interface is up and has a link, but no address",
+                    .evidence = "the interface is up and has a link, but no address" + held_elsewhere(end),
                     .consequence = "TCP cannot use this half; RDMA may still, by its link-local GID (RoCE v1), and "
                                    "NCCL may leave it out",
                     .fix = end.wanted ? fmt::format("'yoke link setup', or 'ip addr add {} dev {}' on {}",
@@ -134,11 +181,27 @@ AdviceList find_halves_unaddressed(const ClusterView& view) {
   return list;
 }
 
+AdviceList find_double_addresses(const ClusterView& view) {
+  AdviceList list;
+  for (const DoubleAddress& found : double_addresses(view)) {
+    list.push_back({.node = found.node->name,
+                    .subject = found.interface->name,
+                    .what = fmt::format("{} on {} has the address of {} on {}", found.interface->name, found.node->name,
+                                        found.owner->name, found.owner->node->name),
+                    .evidence = fmt::format("both have {}", to_string(found.address)),
+                    .consequence = "packets to this address go to one or the other as it happens: connections hang or "
+                                   "end on the wrong machine",
+                    .fix = fmt::format("take {} from {} on {} ('ip addr del'), then 'yoke link setup'",
+                                       to_string(found.address), found.interface->name, found.node->name)});
+  }
+  return list;
+}
+
 AdviceList find_other_addresses(const ClusterView& view) {
   AdviceList list;
   for (const HalfEnd& end : view.halves) {
     if (!end.address || !end.wanted || end.address->address == end.wanted->address) continue;
-    if (!end.wanted->contains(end.address->address)) continue;  // another network: find_other_subnets
+    if (shares_a_subnet(view, end) || differs_from_peer(view, end) || has_double(view, end)) continue;  // told as that
     list.push_back(
         {.node = end.node->name,
          .subject = end.name,
@@ -160,7 +223,7 @@ AdviceList find_other_subnets(const ClusterView& view) {
       if (!peer.works() || peer.address->network() == end.address->network()) continue;
       if (shares_a_subnet(view, peer)) continue;
       // Told of the end that is not as the cluster file has it; without its word, of the second.
-      const bool is_as_wanted = end.wanted ? end.wanted->contains(end.address->address) : &end < &peer;
+      const bool is_as_wanted = end.wanted ? end.wanted->network() == end.address->network() : &end < &peer;
       if (is_as_wanted) continue;
       list.push_back({.node = end.node->name,
                       .subject = end.name,
@@ -179,6 +242,7 @@ AdviceList find_other_subnets(const ClusterView& view) {
 
 AdviceList find_shared_subnets(const ClusterView& view) {
   AdviceList list;
+  const std::vector<DoubleAddress> doubles = double_addresses(view);
   for (const CheckedNode& node : view.facts.nodes) {
     const std::vector<const HalfEnd*> halves = view.halves_of(node);
     for (std::size_t i = 0; i < halves.size(); ++i) {
@@ -193,7 +257,16 @@ AdviceList find_shared_subnets(const ClusterView& view) {
                                               moved.name, to_string(*moved.address)),
                       .consequence = "the kernel sends everything of this network by one of them and answers for both: "
                                      "TCP gets one half, and connections bound to the other can hang",
-                      .fix = "give each half a network of its own: 'yoke link setup'"});
+                      .fix = moved.wanted == moved.address
+                                 ? "the cluster file has it so: 'yoke link discover --readdress' proposes a network "
+                                   "for each half, 'yoke link setup' makes them"
+                                 : "give each half a network of its own: 'yoke link setup'"});
+    }
+    for (const HalfEnd* half : halves) {
+      const NetworkInterface* outsider = outsider_in_network(view, *half);
+      const bool told = std::any_of(doubles.begin(), doubles.end(),
+                                    [&](const DoubleAddress& found) { return found.interface == outsider; });
+      if (outsider && !told) list.push_back(shared_with(*half, *outsider));
     }
   }
   return list;

@@ -121,11 +121,15 @@ struct PairSums {
 // By sending node and receiving node.
 std::map<std::pair<std::string, std::string>, PairSums> sums_of(const ClusterView& view) {
   std::map<std::pair<std::string, std::string>, PairSums> sums;
+  if (!view.facts.measurement) return sums;
+  const auto& expected = view.facts.measurement->expected;
   for (const Measured& measured : measured_ways(view)) {
     const HalfMeasurement& way = *measured.way;
     PairSums& sum = sums[{way.from, way.to}];
     if (!way.alone || !way.together || !way.both_ways) sum.whole = false;
-    sum.alone += way.alone.value_or(BitsPerSecond{0});
+    // A half that carries more than it should, alone, need not do so beside the others.
+    const BitsPerSecond alone = way.alone.value_or(BitsPerSecond{0});
+    sum.alone += expected ? std::min(alone, *expected) : alone;
     sum.together += way.together.value_or(BitsPerSecond{0});
     sum.both_ways += way.both_ways.value_or(BitsPerSecond{0});
     if (way.alone && way.together && *way.together / *way.alone < kIdleMost) sum.idle = true;

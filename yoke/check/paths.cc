@@ -54,6 +54,20 @@ bool goes_elsewhere(const ClusterView& view, const HalfEnd& from, const HalfEnd&
   return way && !view.find_half(from.node->name, *way);
 }
 
+// From outside it cannot be seen which end swallows a connection. The one that is called does as a rule; where only
+// the caller drops packets at all, it is the caller.
+const HalfEnd& swallows_at(const Ends& ends) {
+  const bool caller = ends.from->node->drops_packets == true && ends.to->node->drops_packets == false;
+  return caller ? *ends.from : *ends.to;
+}
+
+std::string filters_of(const Ends& ends) {
+  for (const HalfEnd* end : {ends.to, ends.from}) {
+    if (end->node->drops_packets == true) return fmt::format("; a packet filter on {} drops packets", end->node->name);
+  }
+  return "";
+}
+
 using TrialVisitor = std::function<void(const CheckedNode&, const PathTrial&, const Ends&)>;
 void for_each_trial(const ClusterView& view, const TrialVisitor& visit) {
   for (const CheckedNode& node : view.facts.nodes) {
@@ -63,7 +77,8 @@ void for_each_trial(const ClusterView& view, const TrialVisitor& visit) {
   }
 }
 
-// Rings of more than three, and any fabric where a fast address is reached through another node.
+// Rings of more than three, and any fabric where a fast address is reached through another node. In a ring of three
+// the routes through a neighbour lead to its own far end, which needs no forwarding.
 bool must_forward(const ClusterView& view, const CheckedNode& node) {
   const auto is_of_node = [&](Ipv4 address) {
     for (const HalfEnd* end : view.halves_of(node)) {
@@ -71,10 +86,14 @@ bool must_forward(const ClusterView& view, const CheckedNode& node) {
     }
     return false;
   };
+  const auto ends_there = [&](const Route& route) {
+    return route.destination && route.destination->length == 32 && is_of_node(route.destination->address);
+  };
   for (const HalfEnd& other : view.halves) {
     if (other.node == &node) continue;
     for (const Route& route : other.node->machine->routes) {
-      if (route.interface == other.name && route.gateway && is_of_node(*route.gateway)) return true;
+      const bool through = route.interface == other.name && route.gateway && is_of_node(*route.gateway);
+      if (through && !ends_there(route)) return true;
     }
   }
   return false;
@@ -154,8 +173,11 @@ AdviceList find_routes_elsewhere(const ClusterView& view) {
         const HalfEnd& peer = view.halves[index];
         if (!are_joined(*end, peer)) continue;
         if (!goes_elsewhere(view, *end, peer)) continue;  // by the other half: find_shared_subnets
+        const std::string way = *route_to(*node.machine, peer.address->address);
+        const NetworkInterface* outsider = outsider_in_network(view, *end);
+        if (outsider && outsider->name == way) continue;  // told there too
         wrong.push_back(to_string(peer.address->address));
-        ways.insert(*route_to(*node.machine, peer.address->address));
+        ways.insert(way);
       }
     }
     if (wrong.empty()) continue;
@@ -179,16 +201,18 @@ AdviceList find_silent_halves(const ClusterView& view) {
     if (path.small != false || path.connects == true || told.contains(ends.to)) return;
     if (shares_a_subnet(view, *ends.from) || shares_a_subnet(view, *ends.to)) return;
     if (goes_elsewhere(view, *ends.from, *ends.to) || goes_elsewhere(view, *ends.to, *ends.from)) return;
+    if (has_double(view, *ends.from) || has_double(view, *ends.to)) return;
     told.insert(ends.from);
     list.push_back(
         {.node = node.name,
          .subject = path.interface,
          .what = fmt::format("{} on {} does not reach its other end on {}", ends.from->title(), node.name, path.peer),
-         .evidence = fmt::format("no answer from {} ({}), although both ends are up and in one network",
-                                 to_string(path.peer_address), ends.to->name),
+         .evidence = fmt::format("no answer from {} ({}), although both ends are up and in one network{}",
+                                 to_string(path.peer_address), ends.to->name, filters_of(ends)),
          .consequence = "this half carries nothing",
-         .fix = "are the cables crossed, or the switch's ports in different VLANs? 'yoke link discover' "
-                "shows who is cabled to whom"});
+         .fix =
+             "'yoke link discover' shows who is cabled to whom: crossed cables, VLANs of a switch; if that is right, "
+             "a firewall that drops all, or a pinned neighbour ('ip neigh show nud permanent') on either"});
   });
   return list;
 }
@@ -197,22 +221,23 @@ AdviceList find_firewalls(const ClusterView& view) {
   AdviceList list;
   std::set<const CheckedNode*> told;
   for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
-    const CheckedNode& there = *ends.to->node;
-    if (path.small != true || path.connects != false || told.contains(&there)) return;
-    told.insert(&there);
+    if (path.small != true || path.connects != false) return;
+    const HalfEnd& end = swallows_at(ends);
+    const CheckedNode& there = *end.node;
+    if (!told.insert(&there).second) return;
     const std::string name = there.machine->firewall.value_or("");
-    list.push_back(
-        {.node = there.name,
-         .subject = ends.to->name,
-         .what = fmt::format("{} swallows new TCP connections on its fast interfaces", there.name),
-         .evidence = fmt::format("{} answers pings of {}, but not connections{}", to_string(path.peer_address),
-                                 node.name, name.empty() ? "" : fmt::format("; {} is switched on there", name)),
-         .consequence = "jobs wait for each other until they time out",
-         .fix = fmt::format("let everything pass on {}: {}", ends.to->name,
-                            name == "ufw" ? fmt::format("'ufw allow in on {}'", ends.to->name)
-                            : name == "firewalld"
-                                ? fmt::format("'firewall-cmd --zone=trusted --add-interface={}'", ends.to->name)
-                                : "'nft list ruleset' shows the rule")});
+    list.push_back({.node = there.name,
+                    .subject = end.name,
+                    .what = fmt::format("{} swallows new TCP connections on its fast interfaces", there.name),
+                    .evidence = fmt::format("{} on {} answers pings of {}, but not connections{}",
+                                            to_string(path.peer_address), path.peer, node.name,
+                                            name.empty() ? "" : fmt::format("; {} is active on {}", name, there.name)),
+                    .consequence = "jobs wait for each other until they time out",
+                    .fix = fmt::format("let everything pass on {}: {}", end.name,
+                                       name == "ufw" ? fmt::format("'ufw allow in on {}'", end.name)
+                                       : name == "firewalld"
+                                           ? fmt::format("'firewall-cmd --zone=trusted --add-interface={}'", end.name)
+                                           : "'nft list ruleset' shows the rule")});
   });
   return list;
 }

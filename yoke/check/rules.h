@@ -48,6 +48,7 @@ AdviceList find_missing_interfaces(const ClusterView& view);
 AdviceList find_ports_down(const ClusterView& view);
 AdviceList find_halves_down(const ClusterView& view);
 AdviceList find_halves_unaddressed(const ClusterView& view);
+AdviceList find_double_addresses(const ClusterView& view);
 AdviceList find_other_addresses(const ClusterView& view);
 AdviceList find_other_subnets(const ClusterView& view);
 AdviceList find_shared_subnets(const ClusterView& view);

@@ -95,6 +95,17 @@ std::vector<Case> link_cases() {
          }
        },
        "spark-2", kHalfA},
+      {"address-twice", "ThePeersAddressToo",
+       [](CheckFacts& f) {
+         interface_of(f, 1, kHalfB).addresses.push_back(made_address(101, 1));
+         f.nodes[0].paths[1].small = f.nodes[0].paths[1].large = f.nodes[0].paths[1].connects = false;
+       },
+       "spark-2", kHalfB},
+      {"address-twice", "OnTheManagementPortOfThePeer",
+       [](CheckFacts& f) { interface_of(f, 1, "enP7s7").addresses.push_back(made_address(101, 1)); }, "spark-2",
+       "enP7s7"},
+      {"subnet-differs", "ANetworkOfItsOwnAlone",
+       [](CheckFacts& f) { interface_of(f, 1, kHalfB).addresses[0].length = 32; }, "spark-2", kHalfB},
       {"subnet-differs", "OtherNetwork",
        [](CheckFacts& f) {
          interface_of(f, 1, kHalfB).addresses = {made_address(55, 2)};
@@ -111,6 +122,9 @@ std::vector<Case> link_cases() {
          }
        },
        "spark-2", kHalfB},
+      {"subnet-shared", "WithTheManagementPort",
+       [](CheckFacts& f) { interface_of(f, 1, "enP7s7").addresses.push_back(made_address(101, 77)); }, "spark-2",
+       "enP7s7"},
       {"mtu-differs", "OneEnd", [](CheckFacts& f) { interface_of(f, 1, kHalfB).mtu = 1500; }, "spark-2", kHalfB},
       {"mtu-small", "BothEndsOfBothHalves",
        [](CheckFacts& f) {
@@ -139,6 +153,13 @@ std::vector<Case> link_cases() {
        "spark-1", kHalfB},
       {"firewall", "SwallowsConnections",
        [](CheckFacts& f) { f.nodes[0].paths[0].connects = f.nodes[0].paths[1].connects = false; }},
+      {"firewall", "OfTheCallerWhereOnlyItDropsPackets",
+       [](CheckFacts& f) {
+         f.nodes[0].drops_packets = false;
+         f.nodes[1].drops_packets = true;
+         f.nodes[1].paths[1].connects = false;
+       },
+       "spark-2", kHalfB},
       {"forwarding-off", "RingNode",
        [](CheckFacts& f) {
          f.nodes[0].machine->routes.push_back(

@@ -34,20 +34,30 @@ constexpr int kHeaders = 28;  // of IPv4 and ICMP
 constexpr int kUnservedPort = 29499;
 constexpr Bytes kQuestionsMost{8 << 20};
 
+// A lost packet is no closed way: each trial has several attempts, far longer than any answer of a neighbour takes.
+constexpr int kPings = 2;
+constexpr int kConnections = 3;
+constexpr const char* kPingWait = "0.5";
+constexpr Seconds kConnectionWait{0.4};
+
 enum class PingSize { kSmall, kLarge };
 bool ping(const PathTrial& path, PingSize size) {
-  std::vector<std::string> words = {"ping", "-n", "-q", "-c", "1", "-W", "1", "-I", path.interface};
+  std::vector<std::string> words = {"ping", "-n", "-q", "-c", "1", "-W", kPingWait, "-I", path.interface};
   if (size == PingSize::kLarge) {
     words.insert(words.end(), {"-M", "do", "-s", std::to_string(path.large_size - kHeaders)});
   }
   words.push_back(to_string(path.peer_address));
-  return run({.argv = words, .timeout = 3_s}).ok();
+  for (int i = 0; i < kPings; ++i) {
+    if (run({.argv = words, .timeout = 3_s}).ok()) return true;
+  }
+  return false;
 }
 
 // Nothing where this machine does not even try, as without the right to choose the interface.
-std::optional<bool> connects(const PathTrial& path) {
+std::optional<bool> connects_once(const PathTrial& path) {
   try {
-    connect_tcp({to_string(path.peer_address), kUnservedPort}, {.device = path.interface}, Deadline::after(1_s));
+    connect_tcp({to_string(path.peer_address), kUnservedPort}, {.device = path.interface},
+                Deadline::after(kConnectionWait));
     return true;
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kTimeout) return false;
@@ -55,6 +65,12 @@ std::optional<bool> connects(const PathTrial& path) {
     const bool refused = std::string_view(error.what()).find("refused") != std::string_view::npos;
     return refused ? std::optional(true) : std::nullopt;
   }
+}
+
+std::optional<bool> connects(const PathTrial& path) {
+  std::optional<bool> answered = false;
+  for (int i = 0; i < kConnections && answered == false; ++i) answered = connects_once(path);
+  return answered;
 }
 
 void try_path(PathTrial& path) {
@@ -93,6 +109,19 @@ void ask_forward_policy(CheckedNode& node) {
   read_forward_rules(rules, interfaces, node);
 }
 
+// Whether any rule of the kernel's packet filter, whoever made it, drops or rejects; nothing where it cannot be asked.
+std::optional<bool> drops_packets() {
+  if (geteuid() != 0 || !is_installed("nft")) return std::nullopt;
+  const auto outcome = try_to([] { return run({.argv = {"nft", "list", "ruleset"}, .timeout = 2_s}); });
+  if (!outcome || !outcome->ok()) return std::nullopt;
+  for (const std::string& line : split(outcome->out, '\n')) {
+    for (const std::string& word : split(trim(line), ' ')) {
+      if (word == "drop" || word == "drop;" || word == "reject") return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, CheckedNode& node) {
@@ -114,6 +143,7 @@ CheckedNode look_at_this_node(const CheckedNode& questions) {
   for (NameTrial& name : node.names) trials.push_back(std::async(std::launch::async, [&name] { resolve(name); }));
   node.machine = probe_machine(sources_here());
   if (node.forward_policy) ask_forward_policy(node);
+  if (!node.paths.empty()) node.drops_packets = drops_packets();
   for (std::future<void>& trial : trials) trial.get();
   return node;
 }

@@ -38,6 +38,7 @@ struct Adviser {
             {.rule = "half-unaddressed",
              .severity = Severity::kWarning,
              .node = name(end),
+             .subject = end.interface,
              .what = fmt::format("{} is joined but has no IPv4 address", end.interface),
              .evidence = fmt::format("port {} half {} hears its peer", end.port, end.half),
              .consequence = "it is left out of the cluster file, and yoke does not use it; NCCL by RDMA may",
@@ -64,17 +65,20 @@ struct Adviser {
   // Two halves of a node in one network: the kernel sends everything by one of them.
   void tell_shared_subnets() {
     for (int node = 0; node < static_cast<int>(nodes.size()); ++node) {
-      std::vector<std::string> shared;
+      std::vector<std::string> shared, interfaces;
       for (const auto& [end, address] : addresses) {
         const bool twin = std::any_of(addresses.begin(), addresses.end(), [&](const auto& other) {
           return other.first.node == node && other.first != end && overlap(other.second.network(), address.network());
         });
-        if (end.node == node && twin) shared.push_back(told(end));
+        if (end.node != node || !twin) continue;
+        shared.push_back(told(end));
+        interfaces.push_back(end.interface);
       }
       if (shared.empty()) continue;
       findings.push_back({.rule = "halves-share-subnet",
                           .severity = Severity::kWarning,
                           .node = nodes[static_cast<std::size_t>(node)].access.name,
+                          .subject = fmt::format("{}", fmt::join(interfaces, ", ")),
                           .what = "several fast interfaces are in one subnet",
                           .evidence = fmt::format("{}", fmt::join(shared, ", ")),
                           .consequence = "TCP leaves by one of them only: half of the rate",
@@ -107,6 +111,7 @@ struct Adviser {
         {.rule = "subnets-differ",
          .severity = Severity::kFault,
          .node = name(segment.ends.front()),
+         .subject = segment.ends.front().interface,
          .what = "the ends of a cable are in different subnets",
          .evidence = fmt::format("{}", fmt::join(ends, ", ")),
          .consequence = "they do not reach each other: traffic goes over the management network or fails",
@@ -114,9 +119,13 @@ struct Adviser {
   }
 
   void tell_other_mtu(const LinkSegment& segment, const std::vector<std::string>& sizes) {
+    const LinkEnd& least = *std::min_element(
+        segment.ends.begin(), segment.ends.end(),
+        [&](const auto& a, const auto& b) { return interface_at(nodes, a).mtu < interface_at(nodes, b).mtu; });
     findings.push_back({.rule = "mtu-differs",
                         .severity = Severity::kFault,
-                        .node = name(segment.ends.front()),
+                        .node = name(least),
+                        .subject = least.interface,
                         .what = "the ends of a cable have different MTUs",
                         .evidence = fmt::format("{}", fmt::join(sizes, ", ")),
                         .consequence = "large packets are lost: connections open and then hang",

@@ -159,7 +159,8 @@ TEST(Adopt, EndsInDifferentSubnetsAndOfDifferentMtuAreFaults) {
   interface(nodes[1], "enp1s0f0np0").addresses = {parse_ipv4_prefix("192.168.55.2/24").value()};
   interface(nodes[1], "enP2p1s0f0np0").mtu = 1500;
   const Discovery found = adopt_pair(nodes);
-  EXPECT_THAT(rules(found), ElementsAre("subnets-differ:spark-1", "mtu-differs:spark-1", "mtu-1500:all"));
+  EXPECT_THAT(rules(found), ElementsAre("subnets-differ:spark-1", "mtu-differs:spark-2", "mtu-1500:all"));
+  EXPECT_EQ(found.findings[1].subject, "enP2p1s0f0np0");
   EXPECT_THAT(found.cluster->fabric->subnets, IsEmpty());
 }
 

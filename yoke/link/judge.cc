@@ -34,26 +34,27 @@ const PairHalfFacts* facts_of(const PairResult& pair, const std::string& half) {
 // What the interfaces themselves tell of a half that cannot be measured, and on which node.
 struct Explanation {
   std::optional<std::string> node;
+  std::optional<std::string> interface;
   std::string text;
   std::string fix;
 };
 
 std::optional<Explanation> explain_end(const std::string& node, const HalfFacts& facts) {
   if (!facts.interface) {
-    return Explanation{node, fmt::format("{} has no interface of the name in the cluster file", node),
+    return Explanation{node, std::nullopt, fmt::format("{} has no interface of the name in the cluster file", node),
                        "correct the interface in the cluster file ('ip link' shows the names)"};
   }
   const LinkInterface& interface = *facts.interface;
   if (!interface.up) {
-    return Explanation{node, fmt::format("{} on {} is down", interface.name, node),
+    return Explanation{node, interface.name, fmt::format("{} on {} is down", interface.name, node),
                        fmt::format("'ip link set {} up' on {}, or 'yoke link setup'", interface.name, node)};
   }
   if (!interface.carrier) {
-    return Explanation{node, fmt::format("{} on {} has no carrier", interface.name, node),
+    return Explanation{node, interface.name, fmt::format("{} on {} has no carrier", interface.name, node),
                        "look at the cable and at the port of the other end"};
   }
   if (interface.ipv4.empty()) {
-    return Explanation{node, fmt::format("{} on {} has no address", interface.name, node),
+    return Explanation{node, interface.name, fmt::format("{} on {} has no address", interface.name, node),
                        "'yoke link setup' gives it one"};
   }
   return std::nullopt;
@@ -62,6 +63,7 @@ std::optional<Explanation> explain_end(const std::string& node, const HalfFacts&
 Finding dead_half(const PairResult& pair, const HalfFailure& failure) {
   const bool by_rdma = pair.transport == "rdma";
   Explanation why{.node = {},
+                  .interface = {},
                   .text = failure.message,
                   .fix = by_rdma ? "'yoke link test --transport tcp' tells whether it is the half or RDMA on it"
                                  : "a firewall on the fast interfaces, or a wrong address, are the usual causes"};
@@ -78,6 +80,7 @@ Finding dead_half(const PairResult& pair, const HalfFailure& failure) {
   return {.rule = "half-dead",
           .severity = Severity::kFault,
           .node = why.node,
+          .subject = why.interface,
           .what = fmt::format("half {} {} carries nothing", failure.half, between(pair)),
           .evidence = why.text,
           .consequence = "everything that needs this half fails or uses the other alone, at half the rate",
@@ -105,13 +108,14 @@ std::optional<Finding> slow_half(const PairResult& pair, const std::string& half
 }
 
 // Whether all halves together give what each gives alone.
-std::optional<Finding> shared_path(const PairResult& pair, const std::string& from) {
+std::optional<Finding> shared_path(const PairResult& pair, const std::string& from, const LinkExpectation& expected) {
   const LinkPhase* together = pair.find(LinkPhaseKind::kTogether, from);
   if (!together) return std::nullopt;
   BitsPerSecond alone{0};
   std::vector<std::string> parts;
   for (const HalfRate& rate : together->rates) {
-    alone += pair.alone(rate.half, from).value_or(BitsPerSecond{0});
+    // A half that carries more than it should, alone, need not do so beside the others.
+    alone += std::min(pair.alone(rate.half, from).value_or(BitsPerSecond{0}), expected.half_rate);
     parts.push_back(fmt::format("{} {}", rate.half, to_string(rate.rate)));
   }
   const BitsPerSecond sum = together->sum(from);
@@ -136,6 +140,7 @@ void judge_facts(const PairResult& pair, const PairHalfFacts& half, int mtu_want
     findings.push_back({.rule = "mtu-differs",
                         .severity = Severity::kFault,
                         .node = a->mtu == mtu_wanted ? pair.b : pair.a,
+                        .subject = (a->mtu == mtu_wanted ? b : a)->name,
                         .what = fmt::format("the ends of half {} {} have different MTUs", half.name, between(pair)),
                         .evidence = fmt::format("{} on {}, {} on {}", a->mtu, pair.a, b->mtu, pair.b),
                         .consequence = "TCP agrees on the smaller; RDMA and large datagrams are lost without a word",
@@ -154,6 +159,7 @@ void judge_facts(const PairResult& pair, const PairHalfFacts& half, int mtu_want
     findings.push_back({.rule = "route-elsewhere",
                         .severity = Severity::kFault,
                         .node = *node,
+                        .subject = facts->interface->name,
                         .what = fmt::format("packets of half {} leave {} by {}", half.name, *node, *facts->route),
                         .evidence = fmt::format("the route to the other end goes by {}, not by {}", *facts->route,
                                                 facts->interface->name),
@@ -169,6 +175,7 @@ void judge_counters(const PairResult& pair, std::vector<Finding>& findings) {
     findings.push_back({.rule = "errors-counted",
                         .severity = Severity::kFault,
                         .node = counter.node,
+                        .subject = counter.interface,
                         .what = fmt::format("{} on {} counted {} {} during the test", counter.interface, counter.node,
                                             counter.change, counter.name),
                         .evidence = fmt::format("{} rose by {} (half {})", counter.name, counter.change, counter.half),
@@ -231,7 +238,7 @@ std::vector<Finding> judge_link_test(const LinkTestResult& result, int mtu_wante
     }
     // Unshaped halves of a lab do share something: this machine's processors.
     for (const std::string& from : {pair.a, pair.b}) {
-      const auto shared = result.expected ? shared_path(pair, from) : std::nullopt;
+      const auto shared = result.expected ? shared_path(pair, from, *result.expected) : std::nullopt;
       if (shared) findings.push_back(*shared);
     }
     judge_counters(pair, findings);

@@ -139,6 +139,7 @@ TEST(Topology, AMissingHalfIsToldOnBothEndsWithItsState) {
   ASSERT_THAT(rules(map), ElementsAre("half-silent:spark-1", "half-silent:spark-2"));
   EXPECT_NE(map.findings[0].evidence.find("enP2p1s0f0np0 has no carrier"), std::string::npos);
   EXPECT_NE(map.findings[1].evidence.find("is switched off"), std::string::npos);
+  EXPECT_EQ(map.findings[1].subject, "enP2p1s0f0np0");
   EXPECT_EQ(map.findings[1].fix, "ip link set enP2p1s0f0np0 up, then discover again");
 }
 

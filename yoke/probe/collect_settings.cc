@@ -45,6 +45,7 @@ void collect_settings(const Sources& sources, Machine& machine) {
   machine.settings = sources.system.environment;
   add_settings(files, "/etc/environment", machine);
   add_settings(files, "/etc/nccl.conf", machine);
+  add_settings(files, "/etc/yoke/fabric.env", machine);  // by 'yoke link setup', for engines
   if (sources.system.home) add_settings(files, *sources.system.home + "/.nccl.conf", machine);
   read_memlock(files, machine);
   machine.firewall = find_firewall(files);
