@@ -1,6 +1,8 @@
 # The front door. PRESET chooses the kind of build (CMakePresets.json); the program is always build/yoke.
 PRESET ?= release
 JOBS ?= $(shell nproc)
+# Many tests wait for labs: one more than there are cores keeps the cores busy.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 PREFIX ?= /usr/local
 SOAK_MINUTES ?= 10
 GAMEDAY ?=
@@ -12,7 +14,7 @@ build: deps
 
 test: deps test-deps
 	@scripts/build $(PRESET) -j $(JOBS)
-	@scripts/run-tests build/$(PRESET) -j $(JOBS)
+	@scripts/run-tests build/$(PRESET) -j $(TEST_JOBS)
 
 # The whole story in a lab, or on the cluster of cluster.yaml; further options go into GAMEDAY.
 gameday: build
