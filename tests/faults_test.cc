@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 int rounds() {
   const char* given = std::getenv("YOKE_FAULT_ROUNDS");
-  return given ? std::atoi(given) : 1;
+  return given ? std::atoi(given) : 2;
 }
 
 // `yoke bench all-reduce` without end on both nodes.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/check_findings.h"
+#include "tests/mistake.h"
 #include "yoke/base/clock.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
@@ -253,32 +254,37 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_F(LinkDiscover, MistakesGetOneClearErrorWithAHint) {
   const TestLab lab;
-  struct WrongPlace {
-    std::vector<std::string> arguments;
-    int exit_status;
-    const char* message;
-    const char* hint;
-  };
-  for (const WrongPlace& mistake : std::vector<WrongPlace>{
-           {{"10.77.0.2", "10.77.0.2"}, 2, "10.77.0.2 is given twice", "each machine once"},
-           {{"10.77.0.1", "spark-1"}, 2, "are the same machine, spark-1", "one address for each machine"},
-           {{"10.77.0.1", "192.168.100.2"}, 2, "is on the fast interface enp1s0f0np0 of spark-2", "10.77.0.2"},
-           {{"10.77.0.1"}, 2, "one machine is no cluster", "name the others too"},
-           {{"10.77.0.1,10.77.0.2"}, 2, "is no address", "with spaces between"},
-           {{"10.77.0.1", "10.77.0.2", "--seconds", "soon"}, 2, "--seconds", "--seconds 3"},
-           {{"10.77.0.1", "10.77.0.2", "--seconds", "0"}, 2, "--seconds cannot be 0", "3 is usual"},
-           {{"10.77.0.1", "@10.77.0.2"}, 2, "'@10.77.0.2' is no address", "with spaces between"},
-           {{"10.77.0.1", "10.77.0.2", "--name", "my desk"}, 2, "'my desk' cannot be a cluster's name", "letters"},
-           {{"10.77.0.1", "10.77.0.2", "--force"}, 2, "--force without -o", "-o cluster.yaml"},
-           {{"10.77.0.1", "10.77.0.2", "-o", "/etc"}, 2, "'/etc' is a folder", "name a file"},
-           {{"--announce", "10.77.0.2"}, 2, "--announce takes neither", "another"},
-           {{"10.77.0.1", "no-such-host"}, 7, "no-such-host", ""},
-           {{"10.77.0.1", "10.77.0.2", "--user", "nobody-here"}, 6, "10.77.0.2", ""},
-           {{"--seconds", "1"}, 7, "no beacon was heard", "--announce"}}) {
+  for (const Mistake& mistake : std::vector<Mistake>{
+           {"Twice", {"10.77.0.2", "10.77.0.2"}, 2, "10.77.0.2 is given twice", "each machine once"},
+           {"SameMachine",
+            {"10.77.0.1", "spark-1"},
+            2,
+            "are the same machine, spark-1",
+            "one address for each machine"},
+           {"FastAddress",
+            {"10.77.0.1", "192.168.100.2"},
+            2,
+            "is on the fast interface enp1s0f0np0 of spark-2",
+            "10.77.0.2"},
+           {"OneMachine", {"10.77.0.1"}, 2, "one machine is no cluster", "name the others too"},
+           {"Commas", {"10.77.0.1,10.77.0.2"}, 2, "is no address", "with spaces between"},
+           {"SecondsNoNumber", {"10.77.0.1", "10.77.0.2", "--seconds", "soon"}, 2, "--seconds", "--seconds 3"},
+           {"SecondsZero", {"10.77.0.1", "10.77.0.2", "--seconds", "0"}, 2, "--seconds cannot be 0", "3 is usual"},
+           {"NoHost", {"10.77.0.1", "@10.77.0.2"}, 2, "'@10.77.0.2' is no address", "with spaces between"},
+           {"BadName",
+            {"10.77.0.1", "10.77.0.2", "--name", "my desk"},
+            2,
+            "'my desk' cannot be a cluster's name",
+            "letters"},
+           {"ForceAlone", {"10.77.0.1", "10.77.0.2", "--force"}, 2, "--force without -o", "-o cluster.yaml"},
+           {"AFolder", {"10.77.0.1", "10.77.0.2", "-o", "/etc"}, 2, "'/etc' is a folder", "name a file"},
+           {"AnnounceAndPlaces", {"--announce", "10.77.0.2"}, 2, "--announce takes neither", "another"},
+           {"UnknownHost", {"10.77.0.1", "no-such-host"}, 7, "no-such-host", ""},
+           {"UnknownUser", {"10.77.0.1", "10.77.0.2", "--user", "nobody-here"}, 6, "10.77.0.2", ""},
+           {"NobodyAnnounces", {"--seconds", "1"}, 7, "no beacon was heard", "--announce"}}) {
     const Outcome outcome = discover_there(lab, mistake.arguments);
-    EXPECT_EQ(outcome.exit_status, mistake.exit_status) << outcome.err << outcome.out;
-    EXPECT_THAT(outcome.err, HasSubstr(mistake.message));
-    EXPECT_THAT(outcome.err, HasSubstr(mistake.hint));
+    SCOPED_TRACE(mistake.name);
+    expect_clear_error(outcome, mistake);
     EXPECT_EQ(outcome.out, "");
   }
 }

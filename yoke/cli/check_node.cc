@@ -1,6 +1,7 @@
 #include "yoke/cli/check_node.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>

@@ -19,7 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using Strings = std::vector<std::string>;
 
-const fs::path kCaptures = fs::path(YOKE_SOURCE_DIR) / "tests/fixtures";
 const std::string kHalfA = "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0/infiniband/rocep1s0f0/ports/1/";
 const std::string kHalfB = "/sys/devices/pci0002:00/0002:00:00.0/0002:01:00.0/infiniband/roceP2p1s0f0/ports/1/";
 
@@ -44,7 +43,7 @@ MemoryTree follow(MemoryTree tree, const std::vector<InterfaceState>& interfaces
 
 // A machine of the fixtures with the empty GID slots that a lab writes besides.
 MemoryTree fixture(const std::string& name) {
-  MemoryTree tree = load_tree(kCaptures / name / "machine.tree");
+  MemoryTree tree = load_tree(fs::path(YOKE_SOURCE_DIR) / "tests/fixtures" / name / "machine.tree");
   for (const LabPort& port : lab_ports(tree)) {
     const std::string folder = tree.resolve("/sys/class/infiniband/" + port.rdma_device).value() + "/ports/1/gids/";
     for (std::size_t i = 6; i < kGidSlotsLeast; ++i) tree.add_file(folder + std::to_string(i), to_string(Gid{}) + "\n");

@@ -12,10 +12,11 @@ namespace {
 
 using namespace literals;
 
-const std::filesystem::path kNano = std::filesystem::path(YOKE_SOURCE_DIR) / "models/nano";
-
 EngineHostSpec threads(int ranks) {
-  return {.engine = {.model = kNano, .threads = 1}, .transport = Transport::kThreads, .ranks = ranks, .cluster = {}};
+  return {.engine = {.model = std::filesystem::path(YOKE_SOURCE_DIR) / "models/nano", .threads = 1},
+          .transport = Transport::kThreads,
+          .ranks = ranks,
+          .cluster = {}};
 }
 
 TEST(EngineHost, AsksRanksThatAreThreads) {

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kNanoFolder = fs::path(YOKE_SOURCE_DIR) / "models/nano";
+const fs::path kNano = fs::path(YOKE_SOURCE_DIR) / "models/nano";
 
 struct ModelTextTest : testing::Test {
   ScratchDir scratch;
@@ -26,7 +26,7 @@ TEST_F(ModelTextTest, ANumberOrAListOfEndsFromAllFilesIsTaken) {
   EXPECT_EQ(load().stop_ids, (std::vector<TokenId>{3, 7, 9}));
   write("generation_config.json", R"({"eos_token_id": null})");
   EXPECT_EQ(load().stop_ids, (std::vector<TokenId>{7}));
-  EXPECT_EQ(ModelText::load(kNanoFolder).stop_ids, (std::vector<TokenId>{2044}));
+  EXPECT_EQ(ModelText::load(kNano).stop_ids, (std::vector<TokenId>{2044}));
 }
 
 TEST_F(ModelTextTest, SamplingIsWhatTheMakersWantAndElseTheBestToken) {
@@ -63,7 +63,7 @@ TEST_F(ModelTextTest, WhatIsNoModelFolderIsSaid) {
 }
 
 TEST(ModelTextPrompt, ChatsAreFramedByTheTemplateAndPlainTextsByTheTokenizer) {
-  const ModelText text = ModelText::load(kNanoFolder);
+  const ModelText text = ModelText::load(kNano);
   const auto chat = text.encode_chat(Document::list({chat_message("user", "What command launches existing engines?")}));
   EXPECT_EQ(chat, (std::vector<TokenId>{2043, 2045, 346, 721, 1192, 1272, 510, 1257, 314, 2019, 30, 2044, 2046}));
   const auto raw = text.encode_raw("MTU 9000");

@@ -9,8 +9,8 @@ namespace {
 // TcpChannel) there is then room for another wherever those lie, so nobody waits for an acknowledgement that is not
 // due.
 constexpr std::size_t kShortReach = std::size_t{512} << 10;
-constexpr std::size_t kBlockLine = 64;
-std::size_t round_up(std::size_t size) { return (size + kBlockLine - 1) / kBlockLine * kBlockLine; }
+constexpr std::size_t kCacheLine = 64;
+std::size_t round_up(std::size_t size) { return (size + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
 }  // namespace
 
