@@ -41,8 +41,9 @@ test-aarch64: deps test-deps
 format:
 	@git ls-files -- '*.cc' '*.h' | xargs clang-format -i
 
-# Each file as it stands alone.
+# Each file as it stands alone, and each folder as if it were one file.
 tidy: deps test-deps
+	@scripts/check-names
 	@cmake --preset $(PRESET) -B build/tidy -D CMAKE_UNITY_BUILD=OFF -D CMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 	@git ls-files -- 'yoke/*.cc' | xargs -P $(JOBS) -n 4 clang-tidy -p build/tidy --quiet
 

@@ -16,12 +16,10 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::Not;
 
-const fs::path kRoot = YOKE_SOURCE_DIR;
-
 Outcome check_captures(const std::vector<std::string>& machines, std::vector<std::string> more = {"--json"}) {
   std::vector<std::string> arguments = {"check"};
   for (const std::string& machine : machines) {
-    arguments.insert(arguments.end(), {"--root", (kRoot / "tests/fixtures" / machine).native()});
+    arguments.insert(arguments.end(), {"--root", (kSourceFolder / "tests/fixtures" / machine).native()});
   }
   arguments.insert(arguments.end(), more.begin(), more.end());
   return run_yoke(arguments, {.folder = "/"});
@@ -84,7 +82,7 @@ struct Wrong {
 TEST(Check, MistakesGetOneClearErrorWithAHint) {
   const ScratchDir scratch;
   write_file_atomically(scratch.path() / "empty.log", "nothing of NCCL\n");
-  const std::string fixture = (kRoot / "tests/fixtures/spark-pair").native();
+  const std::string fixture = (kSourceFolder / "tests/fixtures/spark-pair").native();
   for (const Wrong& wrong : std::vector<Wrong>{
            {{"check", "--root", "nowhere"}, 5, "nowhere", ""},
            {{"check", "--root", fixture, "--root", fixture}, 2, "two captures are of 'spark-1'", "another machine"},
@@ -106,7 +104,7 @@ TEST(Check, MistakesGetOneClearErrorWithAHint) {
 }
 
 TEST(Check, ReadsNcclLogsInWordsAndTellsByItsExitStatus) {
-  const fs::path logs = kRoot / "tests/corpus/nccl_log_fuzz";
+  const fs::path logs = kSourceFolder / "tests/corpus/nccl_log_fuzz";
   const Outcome good = run_yoke({"check", "nccl-log", (logs / "good.log").native()});
   EXPECT_EQ(good.exit_status, 0) << good.err;
   EXPECT_THAT(good.out, HasSubstr("(both halves)"));
@@ -150,7 +148,7 @@ TEST(Check, ReadsThePolicyOfForwardingAndTheRulesBeforeIt) {
 }
 
 TEST(Docs, ChecksListsEveryRuleWithItsSeverityInTheTablesOrder) {
-  const std::string text = read_file(kRoot / "docs/checks.md");
+  const std::string text = read_file(kSourceFolder / "docs/checks.md");
   std::size_t last = 0;
   for (const Rule& rule : rule_table()) {
     const std::string line = fmt::format("| `{}` | {} | {} |", rule.name,

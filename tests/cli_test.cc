@@ -232,7 +232,7 @@ TEST_F(Cli, StartsQuickly) {
 }
 
 TEST(Docs, ListEveryExitStatusAsTheProgramHasThem) {
-  const std::string text = read_file(fs::path(YOKE_SOURCE_DIR) / "docs/errors.md");
+  const std::string text = read_file(kSourceFolder / "docs/errors.md");
   for (const ErrorCodeInfo& row : error_codes()) {
     const std::string line =
         fmt::format("| {} | `{}` | {} | {} |", row.exit_status, row.name, row.http_status, row.meaning);
@@ -241,7 +241,7 @@ TEST(Docs, ListEveryExitStatusAsTheProgramHasThem) {
 }
 
 TEST(Docs, ClusterFilesShownAreValid) {
-  const std::string text = read_file(fs::path(YOKE_SOURCE_DIR) / "docs/cluster-file.md");
+  const std::string text = read_file(kSourceFolder / "docs/cluster-file.md");
   const ScratchDir scratch;
   int found = 0;
   for (std::size_t at = text.find("```yaml\n"); at != std::string::npos; at = text.find("```yaml\n", at), ++found) {

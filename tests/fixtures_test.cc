@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/program.h"
 #include "tests/tree_differences.h"
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
@@ -26,7 +27,7 @@ using nlohmann::json;
 using Kind = MemoryTree::Entry::Kind;
 using Strings = std::vector<std::string>;
 
-fs::path fixtures() { return fs::path(YOKE_SOURCE_DIR) / "tests" / "fixtures"; }
+fs::path fixtures() { return kSourceFolder / "tests" / "fixtures"; }
 
 json load_json(const std::string& machine, const std::string& file) {
   return json::parse(read_file(fixtures() / machine / file));

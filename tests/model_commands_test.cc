@@ -20,8 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace literals;
 
-const fs::path kRoot = YOKE_SOURCE_DIR;
-const std::string kNano = kRoot / "models/nano";
+const std::string kNano = kSourceFolder / "models/nano";
 
 struct ModelCommands : testing::Test {
   ScratchDir scratch;
@@ -144,7 +143,7 @@ TEST_F(ModelCommands, ADiskThatFillsWhileWritingLeavesNothing) {
 }
 
 TEST_F(ModelCommands, TokensAreThoseOfTheGoldens) {
-  const std::string folder = kRoot / "tests/golden/tokenizer";
+  const std::string folder = kSourceFolder / "tests/golden/tokenizer";
   const Document cases = parse_json(read_file(fs::path(folder) / "golden.json"), "golden.json");
   ASSERT_GT(cases.items.size(), 5U);
   for (const Document& one : cases.items) {

@@ -17,11 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 using namespace literals;
 
-const fs::path kSource = YOKE_SOURCE_DIR;
-
 std::vector<std::string> fixture_names() {
   std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(kSource / "tests" / "fixtures")) {
+  for (const auto& entry : fs::directory_iterator(kSourceFolder / "tests" / "fixtures")) {
     if (fs::exists(entry.path() / "machine.tree")) names.push_back(entry.path().filename());
   }
   std::sort(names.begin(), names.end());
@@ -30,14 +28,14 @@ std::vector<std::string> fixture_names() {
 
 // Golden output is a text file that is reviewed as such: YOKE_WRITE_GOLDEN=1 writes what the program prints now.
 void expect_golden(const std::string& file, const std::string& text) {
-  const fs::path path = kSource / "tests" / "golden_probe" / file;
+  const fs::path path = kSourceFolder / "tests" / "golden_probe" / file;
   if (std::getenv("YOKE_WRITE_GOLDEN")) write_file_atomically(path, text);
   ASSERT_TRUE(fs::exists(path)) << path << ": run with YOKE_WRITE_GOLDEN=1 and look at what it wrote";
   EXPECT_EQ(text, read_file(path)) << file;
 }
 
 std::string print_fixture(const std::string& name, std::vector<std::string> more = {}) {
-  std::vector<std::string> arguments = {"probe", "--root", kSource / "tests" / "fixtures" / name};
+  std::vector<std::string> arguments = {"probe", "--root", kSourceFolder / "tests" / "fixtures" / name};
   arguments.insert(arguments.end(), more.begin(), more.end());
   const Outcome outcome = run_yoke(arguments);
   EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
@@ -66,7 +64,7 @@ TEST(ProbeProgram, PrintsTheGoldenJsonOfTheBaseMachines) {
 }
 
 TEST(ProbeProgram, EveryFieldOfTheJsonIsInTheDocument) {
-  const std::string page = read_file(kSource / "docs" / "probe.md");
+  const std::string page = read_file(kSourceFolder / "docs" / "probe.md");
   std::vector<const Document*> todo;
   std::vector<Document> documents;
   for (const char* name : {"spark-pair", "b300", "laptop"}) {
@@ -142,7 +140,7 @@ TEST_F(ProbeFolder, ShowsACaptureOfThisMachineAsTheMachineItself) {
 TEST_F(ProbeFolder, AsksNvmlAndLeavesOutWhatItDoesNotSupport) {
   if (!find_program("cc")) GTEST_SKIP() << "cc is not installed";
   const Outcome compiled = run({.argv = {"cc", "-shared", "-fPIC", "-o", scratch.path() / "libnvidia-ml.so.1",
-                                         kSource / "tests" / "fake_nvml.c"}});
+                                         kSourceFolder / "tests" / "fake_nvml.c"}});
   ASSERT_TRUE(compiled.ok()) << compiled.err;
   const std::map<std::string, std::string> environment = {{"LD_LIBRARY_PATH", scratch.path()}};
   const Outcome outcome = yoke({"probe", "--here", "--json"}, environment);

@@ -7,6 +7,7 @@
 #include <regex>
 #include <set>
 
+#include "tests/program.h"
 #include "yoke/base/files.h"
 #include "yoke/base/process.h"
 #include "yoke/base/text.h"
@@ -16,17 +17,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot = YOKE_SOURCE_DIR;
 constexpr int kLinesMost = 500;  // aim under 300; a fixture or table may need more, 800 never
 
 std::vector<std::string> source_files() {
   std::vector<std::string> files;
   for (const fs::path folder : {"yoke", "tests", "cmake"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(kSourceFolder / folder)) {
       const std::string extension = entry.path().extension();
       if (entry.is_regular_file() &&
           (extension == ".h" || extension == ".cc" || extension == ".cu" || extension == ".cuh")) {
-        files.push_back(fs::relative(entry.path(), kRoot));
+        files.push_back(fs::relative(entry.path(), kSourceFolder));
       }
     }
   }
@@ -85,7 +85,7 @@ std::vector<std::string> code_lines(const std::string& text) {
 // Rows of the table: | layer | `folder` | charter | may use | …
 std::map<std::string, std::set<std::string>> allowed_includes() {
   std::map<std::string, std::set<std::string>> allowed;
-  for (const std::string& line : split(read_file(kRoot / "docs/architecture.md"), '\n')) {
+  for (const std::string& line : split(read_file(kSourceFolder / "docs/architecture.md"), '\n')) {
     const std::vector<std::string> cells = split(line, '|');
     if (cells.size() < 6) continue;
     const std::string folder(trim(cells[2]));
@@ -105,7 +105,7 @@ TEST(Tidy, AFolderIncludesOnlyWhatTheArchitectureAllows) {
     const std::string folder = split(file, '/')[1];
     ASSERT_TRUE(allowed.contains(folder)) << folder << " has no row in docs/architecture.md";
     const std::set<std::string>& uses = allowed.at(folder);
-    const std::string text = read_file(kRoot / file);
+    const std::string text = read_file(kSourceFolder / file);
     for (std::sregex_iterator match(text.begin(), text.end(), include), end; match != end; ++match) {
       const std::string used = (*match)[1];
       EXPECT_TRUE(used == folder || uses.contains(used) || uses.contains("all") || uses.contains("all of 0 to 5"))
@@ -123,7 +123,7 @@ TEST(Tidy, HeavyLibrariesStayInTheirFolder) {
   for (const std::string& file : source_files()) {
     const bool is_header = file.ends_with(".h");
     const bool is_test = file.ends_with("_test.cc");
-    const std::string text = read_file(kRoot / file);
+    const std::string text = read_file(kSourceFolder / file);
     for (const auto& [library, home] : homes) {
       if (text.find("#include <" + library) == std::string::npos || is_test) continue;
       EXPECT_TRUE(file.starts_with(home) && !is_header) << file << " includes " << library;
@@ -133,7 +133,7 @@ TEST(Tidy, HeavyLibrariesStayInTheirFolder) {
 
 TEST(Tidy, FilesAreShort) {
   for (const std::string& file : source_files()) {
-    const std::string text = read_file(kRoot / file);
+    const std::string text = read_file(kSourceFolder / file);
     EXPECT_LE(std::count(text.begin(), text.end(), '\n'), kLinesMost) << file << ": split it";
   }
 }
@@ -141,7 +141,7 @@ TEST(Tidy, FilesAreShort) {
 TEST(Tidy, LinesFitAndAreClean) {
   for (const std::string& file : source_files()) {
     int number = 0;
-    for (const std::string& line : split(read_file(kRoot / file), '\n')) {
+    for (const std::string& line : split(read_file(kSourceFolder / file), '\n')) {
       ++number;
       EXPECT_LE(count_columns(line), 120U) << file << ":" << number;
       EXPECT_EQ(line.find('\t'), std::string::npos) << file << ":" << number << ": a tab";
@@ -167,7 +167,7 @@ TEST(Tidy, NothingBannedIsCalled) {
   };
   for (const std::string& file : source_files()) {
     int number = 0;
-    for (const std::string& line : code_lines(read_file(kRoot / file))) {
+    for (const std::string& line : code_lines(read_file(kSourceFolder / file))) {
       ++number;
       for (const Ban& ban : bans) {
         if (ban.headers_only && !file.ends_with(".h")) continue;
@@ -180,7 +180,7 @@ TEST(Tidy, NothingBannedIsCalled) {
 TEST(Tidy, HeadersStartWithAPragmaAndSaysWhatTheyAre) {
   for (const std::string& file : source_files()) {
     if (!file.ends_with(".h") || file.starts_with("cmake/")) continue;
-    const std::string text = read_file(kRoot / file);
+    const std::string text = read_file(kSourceFolder / file);
     EXPECT_TRUE(text.starts_with("//")) << file << ": a header opens with what it is";
     EXPECT_NE(text.find("#pragma once"), std::string::npos) << file;
   }
@@ -196,8 +196,9 @@ TEST(Tidy, TheCheckersThemselvesCanFail) {
 }
 
 TEST(Tidy, DocumentsSpeakOfTheProjectAlone) {
-  std::vector<fs::path> documents = {kRoot / "README.md", kRoot / "CONTRIBUTING.md", kRoot / "CHANGELOG.md"};
-  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs")) documents.push_back(entry.path());
+  std::vector<fs::path> documents = {kSourceFolder / "README.md", kSourceFolder / "CONTRIBUTING.md",
+                                     kSourceFolder / "CHANGELOG.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(kSourceFolder / "docs")) documents.push_back(entry.path());
   const std::regex foreign(R"((^|[^\w.])/(work|root|home/[a-z]+)/|\bissue [0-9]+\b|this session|this workplace)");
   for (const fs::path& document : documents) {
     if (document.extension() != ".md") continue;

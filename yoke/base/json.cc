@@ -12,12 +12,12 @@ namespace yoke {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kDepthMost = 64;
+constexpr int kJsonDepthMost = 64;
 
 // Builds the Document while nlohmann's parser reads; it keeps the path to say where a value stands.
-class Builder : public nlohmann::json_sax<Json> {
+class JsonBuilder : public nlohmann::json_sax<Json> {
  public:
-  explicit Builder(std::string_view source) : source_(source) {}
+  explicit JsonBuilder(std::string_view source) : source_(source) {}
   Document take() { return std::move(root_); }
 
   bool null() override { return put({}); }
@@ -69,8 +69,8 @@ class Builder : public nlohmann::json_sax<Json> {
     return true;
   }
   bool open(Document value) {
-    if (open_.size() >= kDepthMost) {
-      throw Error(ErrorCode::kInvalid, fmt::format("{} is nested more than {} deep", source_, kDepthMost));
+    if (open_.size() >= kJsonDepthMost) {
+      throw Error(ErrorCode::kInvalid, fmt::format("{} is nested more than {} deep", source_, kJsonDepthMost));
     }
     open_.push_back(put_in_parent(std::move(value)));
     keys_.emplace_back();
@@ -121,7 +121,7 @@ Json to_nlohmann(const Document& document) {
 }  // namespace
 
 Document parse_json(std::string_view text, std::string_view source) {
-  Builder builder{source};
+  JsonBuilder builder{source};
   Json::sax_parse(text, &builder);
   return builder.take();
 }

@@ -15,11 +15,11 @@ namespace yoke {
 namespace {
 
 constexpr std::size_t kSizeMost = 1U << 20U;
-constexpr std::size_t kDepthMost = 32;
+constexpr std::size_t kYamlDepthMost = 32;
 
-class Builder : public YAML::EventHandler {
+class YamlBuilder : public YAML::EventHandler {
  public:
-  explicit Builder(std::string_view source) : source_(source) {}
+  explicit YamlBuilder(std::string_view source) : source_(source) {}
   Document take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -73,7 +73,7 @@ class Builder : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, const std::string& tag, Document value) {
     if (!tag.empty() && tag != "?" && tag != "!") refuse(mark, "tags (!name) are not used here");
-    if (open_.size() >= kDepthMost) refuse(mark, fmt::format("nested more than {} deep", kDepthMost));
+    if (open_.size() >= kYamlDepthMost) refuse(mark, fmt::format("nested more than {} deep", kYamlDepthMost));
     open_.push_back({put(mark, std::move(value))});
   }
 
@@ -227,11 +227,11 @@ void print_block(const Document& map, std::size_t indent, std::string& out) {
 Document parse_yaml(std::string_view text, std::string_view source) {
   check_text(text, source);
   std::istringstream stream{std::string(text)};
-  Builder builder{source};
+  YamlBuilder builder{source};
   try {
     YAML::Parser parser(stream);
     parser.HandleNextDocument(builder);
-    Builder rest{source};
+    YamlBuilder rest{source};
     if (parser.HandleNextDocument(rest)) {
       throw Error(ErrorCode::kInvalid, fmt::format("{}: there is more than one document in it", source),
                   "remove the line '---' between them");

@@ -7,8 +7,8 @@
 
 #include "yoke/base/fields.h"
 #include "yoke/base/file_tree.h"
-#include "yoke/probe/available_memory.h"
 #include "yoke/bench/machine_facts.h"
+#include "yoke/probe/available_memory.h"
 
 namespace yoke {
 

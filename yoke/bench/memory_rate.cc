@@ -9,10 +9,10 @@
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
 #include "yoke/base/progress.h"
-#include "yoke/probe/available_memory.h"
 #include "yoke/bench/machine_facts.h"
 #include "yoke/bench/pinned_threads.h"
 #include "yoke/bench/sample_stats.h"
+#include "yoke/probe/available_memory.h"
 #include "yoke/report/table.h"
 
 namespace yoke {
@@ -36,8 +36,8 @@ std::uint64_t sum_of(const Line* lines, std::size_t count) {
   return sum;
 }
 
-struct Blocks {
-  explicit Blocks(std::size_t bytes)
+struct SourceAndTarget {
+  explicit SourceAndTarget(std::size_t bytes)
       : count(bytes / sizeof(Line) & ~std::size_t{3}),
         source(std::make_unique_for_overwrite<Line[]>(count)),
         target(std::make_unique_for_overwrite<Line[]>(count)) {
@@ -58,7 +58,7 @@ void require_right(bool right, std::string_view what) {
 
 MakeWork make_read(std::size_t bytes) {
   return [bytes](int) {
-    const auto blocks = std::make_shared<Blocks>(bytes);
+    const auto blocks = std::make_shared<SourceAndTarget>(bytes);
     return [blocks] {
       const std::uint64_t n = blocks->count;
       require_right(sum_of(blocks->source.get(), n) == (n == 0 ? 0 : 8 * (n * (n - 1) / 2)), "reading");
@@ -68,7 +68,7 @@ MakeWork make_read(std::size_t bytes) {
 
 MakeWork make_copy(std::size_t bytes) {
   return [bytes](int) {
-    const auto blocks = std::make_shared<Blocks>(bytes);
+    const auto blocks = std::make_shared<SourceAndTarget>(bytes);
     const auto checked = std::make_shared<bool>(false);
     return [blocks, checked] {
       void* const target = blocks->target.get();

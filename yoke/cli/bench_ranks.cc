@@ -147,8 +147,8 @@ BesideLibrary beside_socket(World& world, const CollectiveOptions& options) {
 }
 
 // The GPU of this rank, where its memory is measured, and a stream there.
-struct Gpu {
-  Gpu(World& world, bool wanted) : lane{.comm = world.comm(), .control = world.control()} {
+struct GpuLane {
+  GpuLane(World& world, bool wanted) : lane{.comm = world.comm(), .control = world.control()} {
     if (!wanted) return;
     device.emplace(world.device());
     stream.emplace(*device);
@@ -193,7 +193,7 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
   if (request.beside == Beside::kMpi) beside = beside_mpi(world->mpi());
   if (request.beside == Beside::kSocket) beside = beside_socket(*world, options);
   if (request.beside == Beside::kNccl) beside = beside_nccl(*world, options);
-  const Gpu gpu(*world, carrier_of(request) == Carrier::kNccl);
+  const GpuLane gpu(*world, carrier_of(request) == Carrier::kNccl);
   RankFacts facts = facts_of_this_process(place.local_rank);
   if (gpu.device) facts.device_name = gpu.device->name();
   const bool is_first = place.rank == 0;

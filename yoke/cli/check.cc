@@ -15,12 +15,13 @@
 #include "yoke/cli/check_text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/findings_text.h"
 #include "yoke/cli/lab_head.h"
 
 namespace yoke {
 namespace {
 
-struct Options {
+struct CheckOptions {
   bool no_measure = false;
   bool changed = false;
   bool paste = false;
@@ -29,7 +30,7 @@ struct Options {
   Seconds timeout{10};
 };
 
-void refuse_contradictions(const Session& session, const Options& options) {
+void refuse_contradictions(const Session& session, const CheckOptions& options) {
   const auto refuse = [](std::string what, std::string hint) {
     throw Error(ErrorCode::kUsage, std::move(what), std::move(hint));
   };
@@ -43,7 +44,7 @@ void refuse_contradictions(const Session& session, const Options& options) {
 
 // On a lab's head where the cluster is a lab's. Not by CommandPlace::kHead: --root names folders of the machine where
 // it was typed.
-std::optional<int> run_in_lab(const Session& session, const Options& options) {
+std::optional<int> check_in_lab(const Session& session, const CheckOptions& options) {
   std::vector<std::string> arguments = {"check", "--timeout", exact(options.timeout)};
   if (options.no_measure) arguments.emplace_back("--no-measure");
   if (options.changed) arguments.emplace_back("--changed");
@@ -55,7 +56,7 @@ std::optional<int> run_in_lab(const Session& session, const Options& options) {
   return run_on_lab_head(session, arguments);
 }
 
-void measure(const Options& options, const std::filesystem::path& file, CheckReport& report) {
+void measure(const CheckOptions& options, const std::filesystem::path& file, CheckReport& report) {
   if (options.no_measure) {
     report.not_measured = "--no-measure was given";
   } else if (!report.looked_everywhere()) {
@@ -67,7 +68,7 @@ void measure(const Options& options, const std::filesystem::path& file, CheckRep
   }
 }
 
-CheckReport look(const Session& session, const Options& options) {
+CheckReport look(const Session& session, const CheckOptions& options) {
   CheckReport report;
   const auto file = find_cluster_file(session);
   if (!options.roots.empty()) {
@@ -141,10 +142,10 @@ int show_changes(Session& session, const CheckReport& report) {
   return changes.empty() ? kExitOk : kExitFindings;
 }
 
-int run_check(Session& session, const Options& options) {
+int run_check(Session& session, const CheckOptions& options) {
   refuse_contradictions(session, options);
   if (options.roots.empty()) {
-    if (const auto status = run_in_lab(session, options)) return *status;
+    if (const auto status = check_in_lab(session, options)) return *status;
   }
   CheckReport report = look(session, options);
   if (options.node) {
@@ -184,7 +185,7 @@ CommandRow check_command() {
                    {"yoke check --root desk-1 --root desk-2", "two machines written down by 'yoke probe --capture'"},
                    {"yoke check nccl-log job.log", "what NCCL said about its transport"}},
       .prepare = [](OptionTable& table) -> Action {
-        auto options = std::make_shared<Options>();
+        auto options = std::make_shared<CheckOptions>();
         table.flag("--no-measure", "do not measure the halves", options->no_measure);
         table.value("--node", "NAME", "only findings about this node", options->node);
         table.flag("--changed", "what changed since the last clean check", options->changed);

@@ -6,6 +6,7 @@
 #include "yoke/check/nccl_log.h"
 #include "yoke/cli/check_text.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/findings_text.h"
 
 namespace yoke {
 namespace {

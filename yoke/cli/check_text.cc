@@ -6,25 +6,13 @@
 #include <algorithm>
 
 #include "yoke/check/rules.h"
+#include "yoke/cli/findings_text.h"
 #include "yoke/report/table.h"
 
 namespace yoke {
 namespace {
 
-constexpr std::size_t kWidth = 100;
 constexpr int kExitNotLooked = 2;
-
-std::string_view severity_name(Severity severity) {
-  return severity == Severity::kFault ? "fault" : severity == Severity::kWarning ? "warning" : "note";
-}
-
-std::string indented(std::string_view label, const std::string& text) {
-  std::string out;
-  for (const std::string& line : wrap_text(text, kWidth - 13)) {
-    out += fmt::format("  {:<9}  {}\n", out.empty() ? label : "", line);
-  }
-  return out;
-}
 
 std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -41,7 +29,7 @@ std::string measured_text(const CheckReport& report) {
     const auto rate = [](const std::optional<BitsPerSecond>& value) { return value ? to_string(*value) : "-"; };
     table.rows.push_back({half.from, half.to, half.from_interface, rate(half.alone), rate(half.together)});
   }
-  std::string out = table.rows.empty() ? "" : render_text(table, {.width = kWidth});
+  std::string out = table.rows.empty() ? "" : render_text(table, {.width = kFindingsWidth});
   if (const auto& all_reduce = report.facts.measurement->all_reduce) {
     out += fmt::format("all-reduce over {} ranks: 16 KB in {}, {} at {}\n", all_reduce->ranks,
                        to_string(all_reduce->small_time), to_string(all_reduce->large_size),
@@ -75,24 +63,6 @@ int CheckReport::exit_status() const {
   if (!looked_everywhere()) return kExitNotLooked;
   if (!findings.empty()) return kExitFindings;
   return facts.measurement ? kExitOk : kExitUnmeasured;
-}
-
-std::string findings_text(const std::vector<Finding>& findings) {
-  std::string out;
-  for (const Finding& finding : findings) {
-    out += fmt::format("{} {}", severity_name(finding.severity), finding.rule);
-    if (finding.node) out += ": " + *finding.node;
-    if (finding.subject) out += (finding.node ? ", " : ": ") + *finding.subject;
-    out += "\n" + indented("what", finding.what) + indented("evidence", finding.evidence) +
-           indented("costs", finding.consequence) + indented("fix", finding.fix) + "\n";
-  }
-  return out;
-}
-
-Document findings_json(const std::vector<Finding>& findings) {
-  Document list = Document::list();
-  for (const Finding& finding : findings) list.items.push_back(to_json(finding));
-  return list;
 }
 
 std::string report_text(const CheckReport& report) {
@@ -136,7 +106,8 @@ std::string changes_text(const std::vector<FactChange>& changes, const std::stri
     table.rows.push_back(
         {change.node, change.what, change.before.empty() ? "-" : change.before, change.now.empty() ? "-" : change.now});
   }
-  return fmt::format("Changed since the last clean check ({}):\n{}", since, render_text(table, {.width = kWidth}));
+  return fmt::format("Changed since the last clean check ({}):\n{}", since,
+                     render_text(table, {.width = kFindingsWidth}));
 }
 
 }  // namespace yoke

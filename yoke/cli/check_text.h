@@ -20,8 +20,6 @@ struct CheckReport {
   int exit_status() const;  // 0 clean, 1 findings, 2 a node could not be looked at, 3 clean but nothing measured
 };
 
-std::string findings_text(const std::vector<Finding>& findings);
-Document findings_json(const std::vector<Finding>& findings);
 std::string report_text(const CheckReport& report);
 Document report_json(const CheckReport& report);
 std::string changes_text(const std::vector<FactChange>& changes, const std::string& since);

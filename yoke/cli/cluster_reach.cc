@@ -16,7 +16,7 @@
 namespace yoke {
 namespace {
 
-struct Options {
+struct ReachOptions {
   bool carry = false;
   Seconds timeout{10};
 };
@@ -29,7 +29,7 @@ struct Reached {
   std::optional<std::string> program;  // where --carry put it
 };
 
-Reached reach(const ClusterNode& node, const Options& options) {
+Reached reach(const ClusterNode& node, const ReachOptions& options) {
   SshShell shell(host_of(node), {.connect_timeout = options.timeout, .login_timeout = options.timeout});
   const auto timed = [&](const Command& command, Seconds& time) {
     const Instant start = real_clock().now();
@@ -50,7 +50,7 @@ Reached reach(const ClusterNode& node, const Options& options) {
 }
 
 // All nodes at once: one that hangs must not hide the others.
-std::vector<Result<Reached>> reach_all(const Cluster& cluster, const Options& options) {
+std::vector<Result<Reached>> reach_all(const Cluster& cluster, const ReachOptions& options) {
   std::vector<std::future<Result<Reached>>> answers;
   for (const ClusterNode& node : cluster.nodes) {
     answers.push_back(std::async(std::launch::async, [&] { return try_to([&] { return reach(node, options); }); }));
@@ -110,7 +110,7 @@ Document as_json(const Cluster& cluster, const std::vector<Result<Reached>>& res
   return Document::map({{"nodes", std::move(nodes)}});
 }
 
-int run_reach(Session& session, const Options& options) {
+int run_reach(Session& session, const ReachOptions& options) {
   if (options.timeout.value <= 0) throw Error(ErrorCode::kUsage, "--timeout must be above zero", "10s is usual");
   const Cluster cluster = load_session_cluster(session);
   const std::vector<Result<Reached>> results = reach_all(cluster, options);
@@ -138,7 +138,7 @@ CommandRow cluster_reach_command() {
           .examples = {{"yoke cluster reach", "every node of cluster.yaml"},
                        {"yoke cluster reach --carry --json", "and bring the program there; for a script"}},
           .prepare = [](OptionTable& table) -> Action {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<ReachOptions>();
             table.flag("--carry", "copy this program to nodes that lack it", options->carry);
             table.value("--timeout", "TIME", "how long to wait for a node (10s unless given)", options->timeout);
             return [options](Session& session) { return run_reach(session, *options); };

@@ -11,14 +11,14 @@
 namespace yoke {
 namespace {
 
-constexpr std::size_t kWidth = 80;
+constexpr std::size_t kHelpWidth = 80;
 
 // Wraps at blanks; every line but the first starts with `margin` blanks.
 std::string wrap(std::string_view text, std::size_t margin) {
   std::string out;
   std::size_t column = margin;
   for (const std::string& word : split(text, ' ')) {
-    if (!out.empty() && column + 1 + count_columns(word) > kWidth) {
+    if (!out.empty() && column + 1 + count_columns(word) > kHelpWidth) {
       out += "\n" + std::string(margin, ' ');
       column = margin;
     } else if (!out.empty()) {

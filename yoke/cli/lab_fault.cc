@@ -11,7 +11,7 @@
 namespace yoke {
 namespace {
 
-struct Options {
+struct FaultOptions {
   std::optional<std::string> name;
   std::string fault;
   std::optional<std::string> node;
@@ -25,7 +25,7 @@ std::string list_text() {
   return render_text(table);
 }
 
-int run_fault(Session& session, const Options& options) {
+int run_fault(Session& session, const FaultOptions& options) {
   if (options.fault.empty()) {
     session.print(list_text());
     return kExitOk;
@@ -65,7 +65,7 @@ CommandRow lab_fault_command() {
                        {"yoke lab fault slow-half --node 1 --half A", "half A of spark-1 at an eighth of its rate"},
                        {"yoke lab fault clear", "all is well again"}},
           .prepare = [](OptionTable& table) -> Action {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<FaultOptions>();
             table.value("--name", "NAME", "which lab (this folder's, or the only one)", options->name);
             std::vector<std::string> names = {"clear"};
             for (const FaultRow& row : fault_table()) names.emplace_back(row.name);

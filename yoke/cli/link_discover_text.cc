@@ -5,24 +5,13 @@
 
 #include <algorithm>
 
+#include "yoke/cli/findings_text.h"
 #include "yoke/report/table.h"
 
 namespace yoke {
 namespace {
 
 constexpr int kSchema = 1;
-
-std::string_view to_string(Severity severity) {
-  switch (severity) {
-    case Severity::kFault:
-      return "fault";
-    case Severity::kWarning:
-      return "warning";
-    case Severity::kNote:
-      return "note";
-  }
-  return "";
-}
 
 const FoundNode& node_at(const DiscoverResult& result, const LinkEnd& end) {
   return result.nodes[static_cast<std::size_t>(end.node)];
@@ -101,16 +90,6 @@ std::string topology_text(const DiscoverResult& result) {
   return text + fmt::format("Addresses: adopted as they are, set up by {} as it seems.\n", found.set_up_by);
 }
 
-std::string findings_text(const std::vector<Finding>& findings) {
-  std::string text;
-  for (const Finding& finding : findings) {
-    text += fmt::format("\n{}: {}{} ({})\n", to_string(finding.severity), finding.node ? *finding.node + ": " : "",
-                        finding.what, finding.rule);
-    text += fmt::format("  seen: {}\n  means: {}\n  do: {}\n", finding.evidence, finding.consequence, finding.fix);
-  }
-  return text;
-}
-
 Document end_json(const DiscoverResult& result, const LinkEnd& end) {
   return Document::map({{"node", Document::string(node_at(result, end).access.name)},
                         {"port", Document::number(static_cast<std::int64_t>(end.port))},
@@ -148,7 +127,9 @@ Document node_json(const FoundNode& node) {
 }  // namespace
 
 std::string discovery_text(const DiscoverResult& result) {
-  return nodes_text(result) + cables_text(result) + topology_text(result) + findings_text(result.discovery.findings);
+  std::string text = nodes_text(result) + cables_text(result) + topology_text(result);
+  if (!result.discovery.findings.empty()) text += "\n" + findings_text(result.discovery.findings);
+  return text;
 }
 
 Document discovery_json(const DiscoverResult& result) {

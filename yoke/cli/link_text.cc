@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "yoke/cli/findings_text.h"
 #include "yoke/link/judge.h"
 #include "yoke/report/table.h"
 
@@ -95,14 +96,6 @@ std::string pair_text(const PairResult& pair, const std::optional<LinkExpectatio
   return text + "\n" + counters_text(pair);
 }
 
-std::string finding_text(const Finding& finding) {
-  const char* severity = finding.severity == Severity::kFault     ? "FAULT"
-                         : finding.severity == Severity::kWarning ? "warning"
-                                                                  : "note";
-  return fmt::format("{} {}: {}\n  seen: {}\n  means: {}\n  fix: {}\n", severity, finding.rule, finding.what,
-                     finding.evidence, finding.consequence, finding.fix);
-}
-
 }  // namespace
 
 std::string link_test_text(const LinkTestResult& result) {
@@ -122,9 +115,8 @@ std::string link_test_text(const LinkTestResult& result) {
     text += "Nothing is known of what a half should carry: set fabric.half_rate or hardware in the cluster file.\n";
   }
   if (result.findings.empty()) return text + "Verdict: the link is healthy.\n";
-  text += fmt::format("Verdict: {} finding{}.\n", result.findings.size(), result.findings.size() == 1 ? "" : "s");
-  for (const Finding& finding : result.findings) text += "\n" + finding_text(finding);
-  return text;
+  return text + fmt::format("Verdict: {} finding{}.\n\n{}", result.findings.size(),
+                            result.findings.size() == 1 ? "" : "s", findings_text(result.findings));
 }
 
 }  // namespace yoke

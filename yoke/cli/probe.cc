@@ -17,7 +17,7 @@
 namespace yoke {
 namespace {
 
-struct Options {
+struct ProbeOptions {
   bool here = false;
   std::optional<std::string> node;
   std::optional<std::string> root;
@@ -27,7 +27,7 @@ struct Options {
   bool is_one_machine() const { return here || root || capture; }
 };
 
-void refuse_contradictions(const Session& session, const Options& options) {
+void refuse_contradictions(const Session& session, const ProbeOptions& options) {
   const bool about_cluster = session.cluster_file || session.lab || options.node;
   if (options.is_one_machine() && about_cluster) {
     const char* const one = options.root ? "--root" : options.capture ? "--capture" : "--here";
@@ -49,7 +49,7 @@ Sources sources_with_progress() {
   return answer.get();
 }
 
-int probe_one(Session& session, const Options& options) {
+int probe_one(Session& session, const ProbeOptions& options) {
   const Sources sources = options.root ? load_capture(*options.root) : sources_with_progress();
   if (options.capture) {
     write_capture(sources, *options.capture);
@@ -72,7 +72,7 @@ int probe_one(Session& session, const Options& options) {
   return kExitOk;
 }
 
-std::vector<ClusterNode> chosen_nodes(const Cluster& cluster, const Options& options) {
+std::vector<ClusterNode> chosen_nodes(const Cluster& cluster, const ProbeOptions& options) {
   if (!options.node) return cluster.nodes;
   std::vector<std::string> names;
   for (const ClusterNode& node : cluster.nodes) {
@@ -139,7 +139,7 @@ std::string as_text(const std::vector<ClusterNode>& nodes, const Results& result
   return text + "\nAll facts of one node: yoke probe --node NAME; of all, for a script: yoke probe --json\n";
 }
 
-int probe_cluster(Session& session, const Options& options) {
+int probe_cluster(Session& session, const ProbeOptions& options) {
   const Cluster cluster = load_session_cluster(session);
   const std::vector<ClusterNode> nodes = chosen_nodes(cluster, options);
   const Results results = probe_nodes(nodes, {.timeout = options.timeout});
@@ -157,7 +157,7 @@ int probe_cluster(Session& session, const Options& options) {
 
 // On a lab's head where the cluster is a lab's. Not by CommandPlace::kHead: --root and --capture name folders of the
 // machine where they were typed.
-std::optional<int> run_in_lab(const Session& session, const Options& options) {
+std::optional<int> probe_in_lab(const Session& session, const ProbeOptions& options) {
   std::vector<std::string> arguments = {"probe", "--timeout", exact(options.timeout)};
   if (session.json) arguments.emplace_back("--json");
   if (session.quiet) arguments.emplace_back("--quiet");
@@ -166,10 +166,10 @@ std::optional<int> run_in_lab(const Session& session, const Options& options) {
   return run_on_lab_head(session, arguments);
 }
 
-int run_probe(Session& session, const Options& options) {
+int run_probe(Session& session, const ProbeOptions& options) {
   refuse_contradictions(session, options);
   if (options.is_one_machine()) return probe_one(session, options);
-  if (const auto status = run_in_lab(session, options)) return *status;
+  if (const auto status = probe_in_lab(session, options)) return *status;
   const bool has_cluster = options.node || find_cluster_file(session);
   return has_cluster ? probe_cluster(session, options) : probe_one(session, options);
 }
@@ -192,7 +192,7 @@ CommandRow probe_command() {
                        {"yoke probe --capture desk-1", "write this machine down, to send it to somebody"},
                        {"yoke probe --root desk-1", "look at a machine that was written down"}},
           .prepare = [](OptionTable& table) -> Action {
-            auto options = std::make_shared<Options>();
+            auto options = std::make_shared<ProbeOptions>();
             table.flag("--here", "this machine only, also where there is a cluster file", options->here);
             table.value("--node", "NAME", "one node of the cluster, with all its facts", options->node);
             table.value("--capture", "DIR", "write this machine down in a new folder", options->capture);

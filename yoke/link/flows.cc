@@ -22,7 +22,6 @@ namespace {
 using namespace literals;
 
 constexpr std::size_t kPiece = 128 << 10;
-constexpr Seconds kConnectLimit{4};
 constexpr Seconds kWarmUp{0.2};  // until the congestion window has grown
 constexpr Seconds kRunOut{0.2};  // senders go on: windows of two nodes are not begun at the same instant
 constexpr Seconds kDrainLimit{4};

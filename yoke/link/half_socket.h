@@ -13,6 +13,8 @@ struct HalfPlace {
   friend bool operator==(const HalfPlace&, const HalfPlace&) = default;
 };
 
+constexpr Seconds kConnectLimit{4};  // of one connection to another node
+
 Socket listen_on_half(const HalfPlace& place);
 Socket connect_on_half(const HalfPlace& place, const Endpoint& peer, const std::string& token, Deadline deadline);
 // The next connection that shows the token; others are closed.

@@ -43,13 +43,13 @@ std::int64_t count_at(const Document* map, std::string_view key) {
   return found ? from_document<std::int64_t>(*found) : 0;
 }
 
-std::string text_at(const Document& map, std::string_view key) {
+std::string text_or_empty(const Document& map, std::string_view key) {
   const Document* found = map.find(key);
   return found ? from_document<std::string>(*found) : "";
 }
 
 LinkInterface read_entry(const Document& entry) {
-  LinkInterface interface { .name = text_at(entry, "ifname"), .mtu = static_cast<int>(count_at(&entry, "mtu")) };
+  LinkInterface interface { .name = text_or_empty(entry, "ifname"), .mtu = static_cast<int>(count_at(&entry, "mtu")) };
   if (const Document* flags = entry.find("flags")) {
     const auto names = from_document<std::vector<std::string>>(*flags);
     interface.up = std::find(names.begin(), names.end(), "UP") != names.end();
@@ -57,8 +57,8 @@ LinkInterface read_entry(const Document& entry) {
   }
   if (const Document* addresses = entry.find("addr_info")) {
     for (const Document& address : addresses->items) {
-      const std::string text = fmt::format("{}/{}", text_at(address, "local"), count_at(&address, "prefixlen"));
-      (text_at(address, "family") == "inet" ? interface.ipv4 : interface.ipv6).push_back(text);
+      const std::string text = fmt::format("{}/{}", text_or_empty(address, "local"), count_at(&address, "prefixlen"));
+      (text_or_empty(address, "family") == "inet" ? interface.ipv4 : interface.ipv6).push_back(text);
     }
   }
   if (const Document* stats = entry.find("stats64")) {
@@ -97,7 +97,7 @@ std::vector<LinkInterface> parse_link_interfaces(std::string_view json) {
 std::optional<std::string> parse_route_interface(std::string_view json) {
   const Document document = list_of(json);
   if (document.items.empty()) return std::nullopt;
-  const std::string device = text_at(document.items.front(), "dev");
+  const std::string device = text_or_empty(document.items.front(), "dev");
   return device.empty() ? std::nullopt : std::optional(device);
 }
 

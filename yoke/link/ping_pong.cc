@@ -42,7 +42,6 @@ void visit_fields(Visitor& visit, PingResult& result) {
 
 namespace {
 
-constexpr Seconds kConnectLimit{4};
 // Longer than the round trip of the largest message on the slowest half that is worth measuring.
 constexpr Seconds kAnswerLimit{2};
 // Long enough for any answer on a healthy link, where waking a sleeper would be most of what is measured.

@@ -8,7 +8,7 @@
 namespace yoke {
 namespace {
 
-Quantization read(const std::string& config, const std::string& legacy = "null") {
+Quantization read_config(const std::string& config, const std::string& legacy = "null") {
   return {parse_json(config, "config.json"), parse_json(legacy, "quantize_config.json")};
 }
 
@@ -26,7 +26,8 @@ TEST(Quantization, APatternFromAFileTakesNoExponentialTime) {
 }
 
 TEST(Quantization, EachGroupHasItsOwnScheme) {
-  const Quantization q = read(R"({"quantization_config":{"quant_method":"compressed-tensors","format":"mixed-precision",
+  const Quantization q =
+      read_config(R"({"quantization_config":{"quant_method":"compressed-tensors","format":"mixed-precision",
     "config_groups":{"group_0":{"targets":["re:.*self_attn.*"],"weights":{"num_bits":8,"strategy":"channel"}},
     "group_1":{"targets":["Linear"],"weights":{"num_bits":4,"group_size":128,"symmetric":false}}}}})");
   EXPECT_EQ(q.scheme("model.self_attn.q").bits, 8);
@@ -36,23 +37,23 @@ TEST(Quantization, EachGroupHasItsOwnScheme) {
 }
 
 TEST(Quantization, OldNestedAndAbsentSectionsAreRead) {
-  EXPECT_EQ(read("{}").method(), "");
-  EXPECT_EQ(read(R"({"quantization_config":null})").method(), "");
+  EXPECT_EQ(read_config("{}").method(), "");
+  EXPECT_EQ(read_config(R"({"quantization_config":null})").method(), "");
   const Quantization nested =
-      read(R"({"compression_config":{"sparsity_config":{},"quantization_config":{"ignore":["lm_head"]}}})");
+      read_config(R"({"compression_config":{"sparsity_config":{},"quantization_config":{"ignore":["lm_head"]}}})");
   EXPECT_EQ(nested.method(), "compressed-tensors");
   EXPECT_TRUE(nested.ignores("lm_head"));
-  const Quantization gptq = read("{}", R"({"bits":4,"group_size":-1})");
+  const Quantization gptq = read_config("{}", R"({"bits":4,"group_size":-1})");
   EXPECT_EQ(gptq.method(), "gptq");
   EXPECT_EQ(gptq.scheme("x").group_size, std::nullopt);
   EXPECT_EQ(gptq.gptq_zero_offset(), 1);
 }
 
 TEST(Quantization, WhatIsNotReadIsTold) {
-  EXPECT_THROW(read(R"({"quantization_config":{"quant_method":"awq"}})"), Error);
-  EXPECT_THROW(read(R"({"quantization_config":{"quant_method":"gptq","group_size":0}})"), Error);
-  EXPECT_THROW(read(R"({"quantization_config":{"quant_method":"gptq","bits":"four"}})"), Error);
-  EXPECT_THROW(read(R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[0,1]}})"), Error);
+  EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"awq"}})"), Error);
+  EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"gptq","group_size":0}})"), Error);
+  EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"gptq","bits":"four"}})"), Error);
+  EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[0,1]}})"), Error);
 }
 
 }  // namespace

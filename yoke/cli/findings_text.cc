@@ -1,0 +1,42 @@
+#include "yoke/cli/findings_text.h"
+
+#include <fmt/format.h>
+
+#include "yoke/report/table.h"
+
+namespace yoke {
+namespace {
+
+std::string_view severity_name(Severity severity) {
+  return severity == Severity::kFault ? "fault" : severity == Severity::kWarning ? "warning" : "note";
+}
+
+std::string indented(std::string_view label, const std::string& text) {
+  std::string out;
+  for (const std::string& line : wrap_text(text, kFindingsWidth - 13)) {
+    out += fmt::format("  {:<9}  {}\n", out.empty() ? label : "", line);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string findings_text(const std::vector<Finding>& findings) {
+  std::string out;
+  for (const Finding& finding : findings) {
+    out += fmt::format("{} {}", severity_name(finding.severity), finding.rule);
+    if (finding.node) out += ": " + *finding.node;
+    if (finding.subject) out += (finding.node ? ", " : ": ") + *finding.subject;
+    out += "\n" + indented("what", finding.what) + indented("evidence", finding.evidence) +
+           indented("costs", finding.consequence) + indented("fix", finding.fix) + "\n";
+  }
+  return out;
+}
+
+Document findings_json(const std::vector<Finding>& findings) {
+  Document list = Document::list();
+  for (const Finding& finding : findings) list.items.push_back(to_json(finding));
+  return list;
+}
+
+}  // namespace yoke
