@@ -178,6 +178,7 @@ struct MadeByHand {
   const char* make;
   const char* unmake;
   const char* findings;
+  Looking looking = Looking::kAtFacts;
 };
 constexpr MadeByHand kByHand[] = {
     {"a host's prefix on a half", "2", "ip addr del 192.168.100.2/24 dev $A; ip addr add 192.168.100.2/32 dev $A",
@@ -217,6 +218,14 @@ constexpr MadeByHand kByHand[] = {
      "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
      "nft add rule inet x i iifname $B meta l4proto icmp drop",
      "nft delete table inet x", ""},
+    {"a hundredth of what arrives is lost", "2",
+     "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
+     "nft add rule inet x i iifname $B numgen random mod 100 == 0 drop",
+     "nft delete table inet x", "half-lossy spark-1 B", Looking::kMeasuring},
+    {"a two-hundredth is lost on the other half", "1",
+     "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
+     "nft add rule inet x i iifname $A numgen random mod 200 == 0 drop",
+     "nft delete table inet x", "half-lossy spark-2 A", Looking::kMeasuring},
 };
 
 struct SoakCheck : testing::Test {
@@ -261,7 +270,7 @@ TEST_F(SoakCheck, FaultsMadeByHand) {
     SCOPED_TRACE(fault.what);
     run_there(fault.node, fault.make);
     const std::string wanted = wanted_lines(fault.findings);
-    EXPECT_EQ(check_until(lab, wanted, Looking::kAtFacts), wanted);
+    EXPECT_EQ(check_until(lab, wanted, fault.looking), wanted);
     run_there(fault.node, fault.unmake);
     EXPECT_EQ(check_until(lab, "", Looking::kAtFacts), "") << "after it was unmade";
   }

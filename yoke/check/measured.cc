@@ -13,20 +13,22 @@ namespace {
 
 using namespace literals;
 
-// NVIDIA's own pass mark for a pair is 175 of 200 Gb/s; a healthy half of a Spark gives 92 and more of 100.
-constexpr double kHealthy = 0.85;
-// The state in which ports come up after a cable was moved: 8 to 25 Gb/s of 100.
-constexpr double kDegradedLeast = 0.06;
-constexpr double kDegradedMost = 0.25;
-constexpr double kIdleMost = 0.15;      // of what it carries alone
-constexpr double kTogetherLeast = 0.8;  // of the sum of what each carries alone
-constexpr double kCollectiveLeast = 0.5;
+constexpr double kIdleMost = 0.15;  // of what it carries alone
 
 struct Measured {
   const HalfMeasurement* way = nullptr;
   const HalfEnd* from = nullptr;
   const HalfEnd* to = nullptr;
 };
+
+// Whether the way, or the way back, loses or delays what it carries: that is told, and explains its rate.
+bool delivers_badly(const std::vector<HalfMeasurement>& ways, const HalfMeasurement& way) {
+  return std::any_of(ways.begin(), ways.end(), [&](const HalfMeasurement& other) {
+    const bool there = other.from == way.from && other.from_interface == way.from_interface && other.to == way.to;
+    const bool back = other.from == way.to && other.from_interface == way.to_interface && other.to == way.from;
+    return (there || back) && (other.is_lossy() || other.is_late());
+  });
+}
 
 // The ways whose two ends are known and joined, so that their rate is not explained by their state.
 std::vector<Measured> measured_ways(const ClusterView& view) {
@@ -58,6 +60,7 @@ double known_limit(const HalfEnd& end) {
 std::optional<double> share_of(const ClusterView& view, const Measured& measured) {
   const auto& expected = view.facts.measurement->expected;
   if (!expected || expected->value <= 0 || !measured.way->alone) return std::nullopt;
+  if (delivers_badly(view.facts.measurement->halves, *measured.way)) return std::nullopt;
   const double limit = std::min(known_limit(*measured.from), known_limit(*measured.to));
   return limit <= 0 ? std::nullopt : std::optional(*measured.way->alone / *expected / limit);
 }
@@ -89,8 +92,10 @@ std::vector<std::pair<Measured, double>> worst_ways(const ClusterView& view) {
 bool is_degraded(double share) { return share >= kDegradedLeast && share <= kDegradedMost; }
 
 bool all_healthy(const ClusterView& view) {
+  const auto& ways = view.facts.measurement->halves;
+  if (std::any_of(ways.begin(), ways.end(), [&](const auto& way) { return delivers_badly(ways, way); })) return false;
   const auto worst = worst_ways(view);
-  return std::all_of(worst.begin(), worst.end(), [](const auto& found) { return found.second >= kHealthy; });
+  return std::all_of(worst.begin(), worst.end(), [](const auto& found) { return found.second >= kHealthyShare; });
 }
 
 std::string rate_text(const ClusterView& view, const Measured& measured) {
@@ -156,12 +161,51 @@ AdviceList find_dead_halves(const ClusterView& view) {
   return list;
 }
 
+AdviceList find_lossy_halves(const ClusterView& view) {
+  AdviceList list;
+  for (const Measured& measured : measured_ways(view)) {
+    const HalfMeasurement& way = *measured.way;
+    if (!way.is_lossy()) continue;
+    list.push_back({.node = way.from,
+                    .subject = measured.from->name,
+                    .what = fmt::format("{} loses packets from {} to {}", measured.from->title(), way.from, way.to),
+                    .evidence = fmt::format("{} of {} messages had to be sent again, with nothing else on the half",
+                                            *way.resent, way.messages.value_or(0)),
+                    .consequence = "each loss stalls a collective for a fifth of a second by TCP; RDMA repeats all "
+                                   "that was under way, or gives up (IBV_WC_RETRY_EXC_ERR)",
+                    .fix = "clean or replace the cable; look at the transceivers, the switch's port, and at "
+                           "'tc qdisc' and the packet filter on both ends"});
+  }
+  return list;
+}
+
+AdviceList find_late_halves(const ClusterView& view) {
+  AdviceList list;
+  std::set<const HalfEnd*> told;
+  for (const Measured& measured : measured_ways(view)) {
+    const HalfMeasurement& way = *measured.way;
+    if (!way.is_late() || told.contains(measured.to)) continue;
+    told.insert(measured.from);
+    list.push_back(
+        {.node = way.from,
+         .subject = measured.from->name,
+         .what = fmt::format("{} between {} and {} takes {} for the smallest message", measured.from->title(), way.from,
+                             way.to, to_string(*way.latency)),
+         .evidence = fmt::format("{} one way at best; a cable or a switch takes some 10 us", to_string(*way.latency)),
+         .consequence = "tokens wait for it: tensor-parallel decoding has two all-reduces in each layer",
+         .fix = "does the half go by another network, a VPN or a software bridge? look at 'ip route get', at "
+                "'tc qdisc' on both ends, and at the NIC's interrupt moderation ('ethtool -c')"});
+  }
+  return list;
+}
+
 AdviceList find_idle_halves(const ClusterView& view) {
   AdviceList list;
   std::set<const HalfEnd*> told;
   for (const Measured& measured : measured_ways(view)) {
     const HalfMeasurement& way = *measured.way;
     if (!way.alone || !way.together || *way.together / *way.alone >= kIdleMost || told.contains(measured.to)) continue;
+    if (delivers_badly(view.facts.measurement->halves, way)) continue;
     told.insert(measured.from);
     list.push_back(
         {.node = way.from,
@@ -195,7 +239,7 @@ AdviceList find_degraded_halves(const ClusterView& view) {
 AdviceList find_slow_halves(const ClusterView& view) {
   AdviceList list;
   for (const auto& [measured, share] : worst_ways(view)) {
-    if (share >= kHealthy || is_degraded(share)) continue;
+    if (share >= kHealthyShare || is_degraded(share)) continue;
     list.push_back(
         {.node = measured.from->node->name,
          .subject = measured.from->name,

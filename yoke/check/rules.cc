@@ -49,6 +49,8 @@ constexpr std::array kRules = {
     Rule{"port-slow", kWarning, "a port agreed on a lower speed than its kind", find_slow_ports},
     Rule{"nic-far", kWarning, "a GPU has no NIC as near as the other GPUs have", find_far_nics},
     Rule{"half-dead", kFault, "nothing passes a half, and no other rule says why", find_dead_halves},
+    Rule{"half-lossy", kFault, "a half loses packets that nothing pushes out", find_lossy_halves},
+    Rule{"half-late", kWarning, "a half takes far longer than a cable", find_late_halves},
     Rule{"half-idle", kFault, "a half carries nothing while the other is busy", find_idle_halves},
     Rule{"half-degraded", kFault, "a healthy-looking half carries 6 to 25%", find_degraded_halves},
     Rule{"half-slow", kWarning, "a half carries less than 85% of what it should", find_slow_halves},

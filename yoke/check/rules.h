@@ -63,6 +63,8 @@ AdviceList find_forwarding_off(const ClusterView& view);
 AdviceList find_docker_forward_drops(const ClusterView& view);
 // measured
 AdviceList find_dead_halves(const ClusterView& view);
+AdviceList find_lossy_halves(const ClusterView& view);
+AdviceList find_late_halves(const ClusterView& view);
 AdviceList find_idle_halves(const ClusterView& view);
 AdviceList find_degraded_halves(const ClusterView& view);
 AdviceList find_slow_halves(const ClusterView& view);

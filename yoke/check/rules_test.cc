@@ -270,6 +270,24 @@ std::vector<Case> software_cases() {
          });
        },
        "spark-1", kHalfB},
+      {"half-lossy", "OneWay",
+       [](CheckFacts& f) {
+         measure(f, [](HalfMeasurement& half) {
+           half.messages = 6300;
+           half.resent = half.from == "spark-2" ? 31 : 2;
+           half.alone = half.together = half.both_ways = BitsPerSecond{20e9};
+         });
+         f.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{1e9};
+       },
+       "spark-2", kHalfB},
+      {"half-late", "AMillisecond",
+       [](CheckFacts& f) {
+         measure(f, [](HalfMeasurement& half) {
+           half.latency = Seconds{1e-3};
+           half.alone = half.together = half.both_ways = BitsPerSecond{20e9};
+         });
+       },
+       "spark-1", kHalfB},
       {"half-idle", "BesideTheOther",
        [](CheckFacts& f) { measure(f, [](HalfMeasurement& half) { half.together = BitsPerSecond{1e9}; }); }, "spark-1",
        kHalfB},

@@ -58,17 +58,28 @@ std::string rates_text(const PairResult& pair, const std::optional<LinkExpectati
 std::string latency_text(const PairResult& pair) {
   Table table{.columns = {{.header = "half"},
                           {.header = "message", .align = TextAlign::kRight},
+                          {.header = "min", .align = TextAlign::kRight},
                           {.header = "p50", .align = TextAlign::kRight},
                           {.header = "p99", .align = TextAlign::kRight},
                           {.header = "max", .align = TextAlign::kRight},
                           {.header = "messages", .align = TextAlign::kRight}}};
   for (const HalfLatency& latency : pair.latencies) {
     for (const PingResult& row : latency.rows) {
-      table.rows.push_back({latency.half, to_string(Bytes{row.size}), to_string(row.p50), to_string(row.p99),
-                            to_string(row.most), std::to_string(row.count)});
+      table.rows.push_back({latency.half, to_string(Bytes{row.size}), to_string(row.least), to_string(row.p50),
+                            to_string(row.p99), to_string(row.most), std::to_string(row.count)});
     }
   }
-  return table.rows.empty() ? "" : "One way (half of the round trip):\n" + render_text(table);
+  if (table.rows.empty()) return "";
+  std::string text = "One way (half of the round trip):\n" + render_text(table);
+  for (const HalfLatency& latency : pair.latencies) {
+    for (const SentMessages& sent : latency.sent) {
+      if (sent.resent > 0) {
+        text += fmt::format("Of {} messages on half {}, {} sent {} again.\n", sent.count, latency.half, sent.from,
+                            sent.resent);
+      }
+    }
+  }
+  return text;
 }
 
 std::string counters_text(const PairResult& pair) {

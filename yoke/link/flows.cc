@@ -97,11 +97,7 @@ Seconds processor_time() {
 
 std::int64_t retransmits_of(const Flow& flow) {
   std::int64_t sum = 0;
-  for (const auto& stream : flow) {
-    tcp_info told{};
-    socklen_t size = sizeof told;
-    if (getsockopt(stream->socket.fd(), IPPROTO_TCP, TCP_INFO, &told, &size) == 0) sum += told.tcpi_total_retrans;
-  }
+  for (const auto& stream : flow) sum += retransmits_of(stream->socket);
   return sum;
 }
 

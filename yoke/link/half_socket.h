@@ -1,6 +1,7 @@
 // Sockets that stay on one half: bound to its address and to its interface, so that what is measured is this half,
 // whatever the routes say. Each begins with the measurement's token, so that a stranger is not measured.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "yoke/base/socket.h"
@@ -19,5 +20,8 @@ Socket listen_on_half(const HalfPlace& place);
 Socket connect_on_half(const HalfPlace& place, const Endpoint& peer, const std::string& token, Deadline deadline);
 // The next connection that shows the token; others are closed.
 Socket accept_on_half(Socket& listener, const std::string& token, Deadline deadline);
+// Segments that this end had to send again so far. Not those of which the other end said that it had them: what was
+// lost then is its word of them, on the way back.
+std::int64_t retransmits_of(const Socket& socket);
 
 }  // namespace yoke

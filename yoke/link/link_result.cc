@@ -55,7 +55,13 @@ Document to_document_of(const PairResult& pair) {
                }));
   document.add("phases", list_of(pair.phases, [](const LinkPhase& phase) { return to_document_of(phase); }));
   document.add("latencies", list_of(pair.latencies, [](const HalfLatency& latency) {
-                 return Document::map({{"half", Document::string(latency.half)}, {"rows", to_document(latency.rows)}});
+                 return Document::map({{"half", Document::string(latency.half)},
+                                       {"rows", to_document(latency.rows)},
+                                       {"sent", list_of(latency.sent, [](const SentMessages& sent) {
+                                          return Document::map({{"from", Document::string(sent.from)},
+                                                                {"messages", Document::number(sent.count)},
+                                                                {"resent", Document::number(sent.resent)}});
+                                        })}});
                }));
   document.add("counters", list_of(pair.counters, [](const CounterChange& counter) {
                  return Document::map({{"node", Document::string(counter.node)},

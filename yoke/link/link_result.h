@@ -46,9 +46,17 @@ struct LinkPhase {
   BitsPerSecond sum(const std::string& from) const;  // of what this node sends
 };
 
+// Messages on a half that nothing else used, of one node.
+struct SentMessages {
+  std::string from;
+  std::int64_t count = 0;
+  std::int64_t resent = 0;
+};
+
 struct HalfLatency {
   std::string half;
   std::vector<PingResult> rows;
+  std::vector<SentMessages> sent;  // empty by RDMA, where counters tell what was lost
 };
 
 // A counter that moved while the link was measured.

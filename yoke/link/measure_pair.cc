@@ -91,7 +91,7 @@ class Procedure {
     const std::string& name = pair_.halves[half].name;
     const auto measured = try_to([&] {
       tell(fmt::format("latency of half {}", name));
-      result_.latencies.push_back({name, transport_.latency(half)});
+      result_.latencies.push_back(transport_.latency(half));
       for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
         tell(fmt::format("half {} alone", name), direction);
         result_.phases.push_back(transport_.move(LinkPhaseKind::kAlone, {{half, direction}}, options_.time));

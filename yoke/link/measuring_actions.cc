@@ -23,12 +23,6 @@ Document listen_on(std::vector<Socket>& listeners, const Document& body) {
   return to_document(ports);
 }
 
-Document ping_all(const Document& body) {
-  Document results = Document::list();
-  for (const PingResult& result : ping(ping_request_from_json(body))) results.items.push_back(to_json(result));
-  return results;
-}
-
 }  // namespace
 
 AgentActions measuring_actions() {
@@ -37,11 +31,10 @@ AgentActions measuring_actions() {
   actions["facts"] = [](const Document& body) { return to_json(look_at_node(half_questions_from_json(body))); };
   actions["listen"] = [=](const Document& body) { return listen_on(*listeners, body); };
   actions["move"] = [=](const Document& body) { return to_json(move_bytes(*listeners, flow_request_from_json(body))); };
-  actions["ping"] = [](const Document& body) { return ping_all(body); };
+  actions["ping"] = [](const Document& body) { return to_json(ping(ping_request_from_json(body))); };
   actions["answer-pings"] = [=](const Document& body) {
     if (listeners->empty()) throw Error(ErrorCode::kInvalid, "nobody listens for pings");
-    answer_pings(listeners->front(), ping_request_from_json(body));
-    return Document::null();
+    return to_json(answer_pings(listeners->front(), ping_request_from_json(body)));
   };
   actions["perftest"] = [](const Document& body) { return to_json(run_perftests(perftest_request_from_json(body))); };
   return actions;

@@ -25,7 +25,7 @@ class PairTransport {
   virtual ~PairTransport() = default;
   // All flows at once. Throws where one cannot be had.
   virtual LinkPhase move(LinkPhaseKind kind, const std::vector<HalfFlow>& flows, Seconds time) = 0;
-  virtual std::vector<PingResult> latency(std::size_t half) = 0;
+  virtual HalfLatency latency(std::size_t half) = 0;
 };
 
 // Both refer to nodes and pair, which must outlive them.

@@ -35,9 +35,17 @@ template <class Visitor>
 void visit_fields(Visitor& visit, PingResult& result) {
   visit.required("size", result.size);
   visit.required("count", result.count);
+  visit.required("min", result.least);
   visit.required("p50", result.p50);
   visit.required("p99", result.p99);
   visit.required("max", result.most);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, PingOutcome& outcome) {
+  visit.required("rows", outcome.rows);
+  visit.required("messages", outcome.messages);
+  visit.required("resent", outcome.resent);
 }
 
 namespace {
@@ -48,13 +56,20 @@ constexpr Seconds kAnswerLimit{2};
 constexpr auto kSpin = std::chrono::microseconds(300);
 // Who spun in vain stands perhaps on the very core that the other end needs: it then sleeps for some messages.
 constexpr int kSleepsAfterVain = 8;
+// A lost message costs a fifth of a second: a bad link shows in few of them.
+constexpr Seconds kRoundLimit{1};
+// In place of a message's number: the round is over.
+constexpr std::int64_t kRoundEnd = -1;
 
 // One end of the conversation.
 class Talker {
  public:
   explicit Talker(Socket& socket) : socket_(socket) {}
 
-  void send(std::span<const std::byte> message) { socket_.send_all(message, Deadline::after(kAnswerLimit)); }
+  void send(std::span<const std::byte> message) {
+    socket_.send_all(message, Deadline::after(kAnswerLimit));
+    ++sent_;
+  }
 
   void receive(std::span<std::byte> message) {
     const Deadline deadline = Deadline::after(kAnswerLimit);
@@ -76,6 +91,8 @@ class Talker {
     }
   }
 
+  PingOutcome outcome() const { return {.rows = {}, .messages = sent_, .resent = retransmits_of(socket_)}; }
+
  private:
   void sleep(Deadline deadline) {
     pollfd waiting{socket_.fd(), POLLIN, 0};
@@ -88,6 +105,7 @@ class Talker {
 
   Socket& socket_;
   int sleeps_left_ = 0;
+  std::int64_t sent_ = 0;
 };
 
 Seconds percentile(const std::vector<double>& sorted, double share) {
@@ -95,23 +113,35 @@ Seconds percentile(const std::vector<double>& sorted, double share) {
   return {sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1]};
 }
 
-PingResult ping_round(Talker& talker, const std::string& peer, const PingRound& round) {
-  std::vector<std::byte> question(static_cast<std::size_t>(round.size)), answer(question.size());
-  std::vector<double> times;
-  for (std::int64_t i = -round.warm_up; i < round.count; ++i) {
-    std::memcpy(question.data(), &i, sizeof i);
-    const Instant start = real_clock().now();
-    talker.send(question);
-    talker.receive(answer);
-    if (i >= 0) times.push_back(to_seconds(real_clock().now() - start).value / 2);
-    if (question != answer) {
-      throw Error(ErrorCode::kInvalid, fmt::format("{} answered with other bytes than it was sent", peer),
-                  "the link damages data: do not use it");
-    }
+// Asks, and takes the answer, which must be the question.
+Seconds ask_once(Talker& talker, const std::string& peer, std::vector<std::byte>& question, std::int64_t number) {
+  std::vector<std::byte> answer(question.size());
+  std::memcpy(question.data(), &number, sizeof number);
+  const Instant start = real_clock().now();
+  talker.send(question);
+  talker.receive(answer);
+  const Seconds taken = to_seconds(real_clock().now() - start);
+  if (question != answer) {
+    throw Error(ErrorCode::kInvalid, fmt::format("{} answered with other bytes than it was sent", peer),
+                "the link damages data: do not use it");
   }
+  return taken;
+}
+
+PingResult ping_round(Talker& talker, const std::string& peer, const PingRound& round) {
+  std::vector<std::byte> question(static_cast<std::size_t>(round.size));
+  const Deadline warm = Deadline::after(kRoundLimit);
+  for (int i = 0; i < round.warm_up && !warm.expired(); ++i) ask_once(talker, peer, question, i);
+  std::vector<double> times;
+  const Deadline limit = Deadline::after(kRoundLimit);
+  for (int i = 0; i < round.count && (times.empty() || !limit.expired()); ++i) {
+    times.push_back(ask_once(talker, peer, question, i).value / 2);
+  }
+  ask_once(talker, peer, question, kRoundEnd);
   std::sort(times.begin(), times.end());
   return {.size = round.size,
-          .count = round.count,
+          .count = static_cast<int>(times.size()),
+          .least = {times.front()},
           .p50 = percentile(times, 0.5),
           .p99 = percentile(times, 0.99),
           .most = {times.back()}};
@@ -136,31 +166,37 @@ std::vector<PingRound> usual_ping_rounds() {
           {.size = 64 << 10, .count = 300}};
 }
 
-std::vector<PingResult> ping(const PingRequest& request) {
+PingOutcome ping(const PingRequest& request) {
   check_rounds(request.rounds);
   Socket socket = connect_on_half(request.from, request.to, request.token, Deadline::after(kConnectLimit));
   Talker talker(socket);
-  std::vector<PingResult> results;
-  for (const PingRound& round : request.rounds) results.push_back(ping_round(talker, socket.peer(), round));
-  return results;
+  std::vector<PingResult> rows;
+  for (const PingRound& round : request.rounds) rows.push_back(ping_round(talker, socket.peer(), round));
+  PingOutcome outcome = talker.outcome();
+  outcome.rows = std::move(rows);
+  return outcome;
 }
 
-void answer_pings(Socket& listener, const PingRequest& request) {
+PingOutcome answer_pings(Socket& listener, const PingRequest& request) {
   check_rounds(request.rounds);
   Socket socket = accept_on_half(listener, request.token, Deadline::after(kConnectLimit + kConnectLimit));
   Talker talker(socket);
   for (const PingRound& round : request.rounds) {
     std::vector<std::byte> message(static_cast<std::size_t>(round.size));
-    for (int i = -round.warm_up; i < round.count; ++i) {
+    std::int64_t number = 0;
+    while (number != kRoundEnd) {
       talker.receive(message);
+      std::memcpy(&number, message.data(), sizeof number);
       talker.send(message);
     }
   }
+  return talker.outcome();
 }
 
 Document to_json(const PingRequest& request) { return to_document(request); }
 PingRequest ping_request_from_json(const Document& document) { return from_document<PingRequest>(document); }
 Document to_json(const PingResult& result) { return write_fields(result); }
-PingResult ping_result_from_json(const Document& document) { return read_fields<PingResult>(document); }
+Document to_json(const PingOutcome& outcome) { return write_fields(outcome); }
+PingOutcome ping_outcome_from_json(const Document& document) { return read_fields<PingOutcome>(document); }
 
 }  // namespace yoke

@@ -1,6 +1,7 @@
 // How long a message takes to the other end of a half: one socket, a message there and the same back, thousands of
-// times. What is told is half of the round trip, as ib_write_lat tells it. Every answer is checked to be the one that
-// belongs to its question. Both ends spin for a while before they sleep, as the collectives do.
+// times, or until the round has taken long enough. What is told is half of the round trip, as ib_write_lat tells it.
+// Every answer is checked to be the one that belongs to its question. Both ends spin for a while before they sleep, as
+// the collectives do.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -27,20 +28,27 @@ struct PingRequest {
 
 struct PingResult {
   std::int64_t size = 0;
-  int count = 0;
-  Seconds p50, p99, most;  // p99 of fewer than 100 is the largest
+  int count = 0;                  // fewer than asked where messages are lost
+  Seconds least, p50, p99, most;  // p99 of fewer than 100 is the largest
+};
+
+struct PingOutcome {
+  std::vector<PingResult> rows;  // as the rounds
+  std::int64_t messages = 0;     // that this end sent, those to warm up too
+  std::int64_t resent = 0;       // segments of them; on a link that nothing else uses: lost on the way, or damaged
 };
 
 // 8 B to 64 KB.
 std::vector<PingRound> usual_ping_rounds();
 
-std::vector<PingResult> ping(const PingRequest& request);
-// The other end: answers until all rounds are done. Only `token` and `rounds` of the request count.
-void answer_pings(Socket& listener, const PingRequest& request);
+PingOutcome ping(const PingRequest& request);
+// The other end: answers until all rounds are done, and has no rows. Only `token` and `rounds` of the request count.
+PingOutcome answer_pings(Socket& listener, const PingRequest& request);
 
 Document to_json(const PingRequest& request);
 PingRequest ping_request_from_json(const Document& document);
 Document to_json(const PingResult& result);
-PingResult ping_result_from_json(const Document& document);
+Document to_json(const PingOutcome& outcome);
+PingOutcome ping_outcome_from_json(const Document& document);
 
 }  // namespace yoke

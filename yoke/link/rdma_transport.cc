@@ -47,16 +47,16 @@ class RdmaTransport final : public PairTransport {
     return phase;
   }
 
-  std::vector<PingResult> latency(std::size_t half) override {
-    std::vector<PingResult> rows;
+  HalfLatency latency(std::size_t half) override {
+    HalfLatency latency{.half = pair_.halves[half].name, .rows = {}, .sent = {}};
     for (const std::int64_t size : kLatencySizes) {
       const std::vector<PerftestRun> program = {
           {.kind = PerftestRun::Kind::kLatency, .port = kFirstPort, .size = size}};
       const std::string output = run({{half, Direction::kForward}}, program, kPerftestBeyond).front();
       const PerftestLatency row = parse_perftest_latency(output).back();
-      rows.push_back({row.size, static_cast<int>(row.iterations), row.typical, row.p99, row.most});
+      latency.rows.push_back({row.size, static_cast<int>(row.iterations), row.least, row.typical, row.p99, row.most});
     }
-    return rows;
+    return latency;
   }
 
  private:

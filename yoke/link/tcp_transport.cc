@@ -43,7 +43,7 @@ class TcpTransport final : public PairTransport {
     return rates_of(kind, flows, ask_both(requests, time));
   }
 
-  std::vector<PingResult> latency(std::size_t half) override {
+  HalfLatency latency(std::size_t half) override {
     PingRequest request{.token = random_token_hex(16),
                         .from = place(half, 0),
                         .to = {place(half, 1).address, listen(1, {place(half, 1)}).at(0)},
@@ -51,13 +51,14 @@ class TcpTransport final : public PairTransport {
     nodes_[1]->ask("answer-pings", to_json(request));
     nodes_[0]->ask("ping", to_json(request));
     const Deadline deadline = Deadline::after(kPingLimit);
-    const auto results = try_to([&] { return nodes_[0]->answer(deadline); });
-    const auto other = try_to([&] { return nodes_[1]->answer(deadline); });
-    if (!results) throw results.error();
-    if (!other) throw other.error();
-    std::vector<PingResult> rows;
-    for (const Document& row : results->items) rows.push_back(ping_result_from_json(row));
-    return rows;
+    const auto asked = try_to([&] { return ping_outcome_from_json(nodes_[0]->answer(deadline)); });
+    const auto answered = try_to([&] { return ping_outcome_from_json(nodes_[1]->answer(deadline)); });
+    if (!asked) throw asked.error();
+    if (!answered) throw answered.error();
+    return {.half = pair_.halves[half].name,
+            .rows = asked->rows,
+            .sent = {{nodes_[0]->name(), asked->messages, asked->resent},
+                     {nodes_[1]->name(), answered->messages, answered->resent}}};
   }
 
  private:

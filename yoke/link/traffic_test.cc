@@ -62,12 +62,17 @@ TEST(LinkTraffic, PingsOfEverySizeComeBack) {
       .from = kHere,
       .to = listener.local(),
       .rounds = {{.size = 8, .count = 101, .warm_up = 3}, {.size = 65536, .count = 1, .warm_up = 0}}};
-  auto other = std::async(std::launch::async, [&] { answer_pings(listener, request); });
-  const auto results = ping(request);
-  other.get();
+  auto other = std::async(std::launch::async, [&] { return answer_pings(listener, request); });
+  const PingOutcome outcome = ping(request);
+  const PingOutcome answered = other.get();
+  EXPECT_EQ(outcome.messages, 3 + 101 + 1 + 2) << "those to warm up, those asked for, and the end of each round";
+  EXPECT_EQ(answered.messages, outcome.messages);
+  EXPECT_EQ(outcome.resent, 0);
+  const std::vector<PingResult>& results = outcome.rows;
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[0].count, 101);
   EXPECT_GT(results[0].p50.value, 0);
+  EXPECT_LE(results[0].least, results[0].p50);
   EXPECT_LE(results[0].p50, results[0].p99);
   EXPECT_LE(results[0].p99, results[0].most);
   EXPECT_EQ(results[1].p50, results[1].most) << "of one message all percentiles are it";

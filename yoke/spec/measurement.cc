@@ -15,6 +15,9 @@ void visit_fields(Visitor& visit, HalfMeasurement& half) {
   visit.optional("alone", half.alone);
   visit.optional("together", half.together);
   visit.optional("both_ways", half.both_ways);
+  visit.optional("messages", half.messages);
+  visit.optional("resent", half.resent);
+  visit.optional("latency", half.latency);
   visit.optional("failure", half.failure);
 }
 
@@ -97,6 +100,22 @@ struct PairReader {
     }
   }
 
+  void read_latency(const Document& latency) {
+    const auto name = required<std::string>(latency, "half");
+    for (auto& [half, measured] : halves) {
+      if (half != name) continue;
+      for (const Document& row : items_of(latency, "rows")) {
+        const auto least = required<Seconds>(row, "min");
+        measured.latency = measured.latency ? std::min(*measured.latency, least) : least;
+      }
+      for (const Document& sent : items_of(latency, "sent")) {
+        if (required<std::string>(sent, "from") != measured.from) continue;
+        measured.messages = required<std::int64_t>(sent, "messages");
+        measured.resent = required<std::int64_t>(sent, "resent");
+      }
+    }
+  }
+
   void read_failure(const Document& failure) {
     const auto name = required<std::string>(failure, "half");
     for (auto& [half, measured] : halves) {
@@ -108,6 +127,7 @@ struct PairReader {
 void read_pair(const Document& pair, Measurement& measurement) {
   PairReader reader(pair);
   for (const Document& phase : items_of(pair, "phases")) reader.read_phase(phase);
+  for (const Document& latency : items_of(pair, "latencies")) reader.read_latency(latency);
   for (const Document& failure : items_of(pair, "failures")) reader.read_failure(failure);
   for (auto& [name, half] : reader.halves) measurement.halves.push_back(std::move(half));
   for (const Document& counter : items_of(pair, "counters")) {

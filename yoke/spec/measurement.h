@@ -11,6 +11,19 @@
 
 namespace yoke {
 
+// What is healthy. NVIDIA's own pass mark for a pair is 175 of 200 Gb/s; a Spark's half alone gives 92 and more of 100.
+constexpr double kHealthyShare = 0.85;  // of the expected rate
+// A Spark whose port came up wrong carries 8 to 25 Gb/s of 100, with nothing else amiss.
+constexpr double kDegradedLeast = 0.06;
+constexpr double kDegradedMost = 0.25;
+// Two halves that do not disturb each other give twice one; below this they share something.
+constexpr double kTogetherLeast = 0.8;
+constexpr double kCollectiveLeast = 0.5;  // of what the halves carry both ways
+// On a half that nothing else uses no message is ever sent again; two may be a spill of something else.
+constexpr std::int64_t kResentMost = 2;
+// One way, the quickest of thousands: a cable and two machines take some ten microseconds, a switch adds one.
+constexpr Seconds kLatencyMost{250e-6};
+
 // One half between two nodes, in one direction.
 struct HalfMeasurement {
   std::string from, to;  // nodes
@@ -18,8 +31,14 @@ struct HalfMeasurement {
   std::optional<BitsPerSecond> alone;      // of the payload, at the receiver; absent: not measured
   std::optional<BitsPerSecond> together;   // while all halves of the pair carry in this direction
   std::optional<BitsPerSecond> both_ways;  // while all halves carry in both directions
+  std::optional<std::int64_t> messages;    // small ones that `from` sent while nothing else used the half
+  std::optional<std::int64_t> resent;      // of them
+  std::optional<Seconds> latency;          // the quickest of them, one way
   std::optional<std::string> failure;      // why nothing passed
   friend bool operator==(const HalfMeasurement&, const HalfMeasurement&) = default;
+
+  bool is_lossy() const { return resent.value_or(0) > kResentMost; }
+  bool is_late() const { return latency && *latency > kLatencyMost; }
 };
 
 struct CounterIncrease {

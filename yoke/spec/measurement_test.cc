@@ -9,7 +9,7 @@
 namespace yoke {
 namespace {
 
-// As `yoke link test --json` prints it, shortened to one half and what is read of it; `latencies` is not.
+// As `yoke link test --json` prints it, shortened to one half and what is read of it.
 constexpr std::string_view kLinkTest = R"({
   "schema": 1, "cluster": "lab", "expected": {"half_rate": 2e9, "source": "the cluster file"},
   "pairs": [{
@@ -22,7 +22,9 @@ constexpr std::string_view kLinkTest = R"({
       {"kind": "alone", "rates": [{"half": "A", "from": "spark-2", "to": "spark-1", "rate": 1.8e9, "retransmits": 0}]},
       {"kind": "together", "rates": [{"half": "A", "from": "spark-1", "to": "spark-2", "rate": 1.7e9}]},
       {"kind": "both-ways", "rates": [{"half": "A", "from": "spark-1", "to": "spark-2", "rate": 1.6e9}]}],
-    "latencies": [{"half": "A", "rows": []}],
+    "latencies": [{"half": "A", "rows": [{"size": 8, "min": 4e-6, "p50": 5e-6}, {"size": 1024, "min": 6e-6}],
+                   "sent": [{"from": "spark-1", "messages": 6300, "resent": 0},
+                            {"from": "spark-2", "messages": 6300, "resent": 7}]}],
     "counters": [{"node": "spark-2", "half": "A", "interface": "eth7", "name": "rx_errors", "change": 3}],
     "failures": [{"half": "B", "message": "no interface"}]}],
   "all_reduce": {"ranks": 2, "carrier": "direct", "new_key": 1,
@@ -41,11 +43,16 @@ TEST(Measurement, IsReadFromALinkTest) {
                                  .alone = BitsPerSecond{1.9e9},
                                  .together = BitsPerSecond{1.7e9},
                                  .both_ways = BitsPerSecond{1.6e9},
+                                 .messages = 6300,
+                                 .resent = 0,
+                                 .latency = Seconds{4e-6},
                                  .failure = {}};
   EXPECT_EQ(measurement.halves[0], forth);
   EXPECT_EQ(measurement.halves[1].from_interface, "eth7");
   EXPECT_EQ(measurement.halves[1].alone, BitsPerSecond{1.8e9});
   EXPECT_EQ(measurement.halves[1].together, std::nullopt);
+  EXPECT_FALSE(measurement.halves[0].is_lossy());
+  EXPECT_TRUE(measurement.halves[1].is_lossy());
   EXPECT_EQ(measurement.halves[2].failure, "no interface");
   EXPECT_EQ(measurement.counters, (std::vector<CounterIncrease>{{"spark-2", "eth7", "rx_errors", 3}}));
   EXPECT_EQ(measurement.all_reduce->ranks, 2);

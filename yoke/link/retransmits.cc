@@ -1,0 +1,17 @@
+// <linux/tcp.h> knows more of tcp_info than <netinet/tcp.h>, beside which it cannot stand.
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "yoke/link/half_socket.h"
+
+namespace yoke {
+
+std::int64_t retransmits_of(const Socket& socket) {
+  tcp_info told{};
+  socklen_t size = sizeof told;
+  if (getsockopt(socket.fd(), IPPROTO_TCP, TCP_INFO, &told, &size) != 0) return 0;
+  return std::int64_t{told.tcpi_total_retrans} - told.tcpi_dsack_dups;
+}
+
+}  // namespace yoke
