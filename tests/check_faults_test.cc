@@ -182,7 +182,12 @@ struct MadeByHand {
 };
 constexpr MadeByHand kByHand[] = {
     {"a host's prefix on a half", "2", "ip addr del 192.168.100.2/24 dev $A; ip addr add 192.168.100.2/32 dev $A",
-     "ip addr del 192.168.100.2/32 dev $A; ip addr add 192.168.100.2/24 dev $A", "subnet-differs spark-2 A"},
+     "ip addr del 192.168.100.2/32 dev $A; ip addr add 192.168.100.2/24 dev $A", "prefix-differs spark-2 A"},
+    {"a wide prefix on a half", "1", "ip addr del 192.168.100.1/24 dev $A; ip addr add 192.168.100.1/16 dev $A",
+     "ip addr del 192.168.100.1/16 dev $A; ip addr add 192.168.100.1/24 dev $A", "prefix-differs spark-1 A"},
+    {"makeshift addresses beside the proper ones", "2",
+     "ip addr add 169.254.9.1/16 dev $A; ip addr add 169.254.9.2/16 dev $B",
+     "ip addr del 169.254.9.1/16 dev $A; ip addr del 169.254.9.2/16 dev $B", ""},
     {"the peer's address too", "2", "ip addr add 192.168.101.1/24 dev $B", "ip addr del 192.168.101.1/24 dev $B",
      "address-twice spark-2 B"},
     {"the peer's address instead", "2", "ip addr del 192.168.101.2/24 dev $B; ip addr add 192.168.101.1/24 dev $B",

@@ -110,6 +110,14 @@ void find_peers(const CheckFacts& facts, std::vector<HalfEnd>& halves) {
   }
 }
 
+// Makeshift addresses that somebody's default left beside a proper one are nobody's network.
+std::vector<Ipv4Prefix> meant_addresses(const NetworkInterface& interface) {
+  std::vector<Ipv4Prefix> meant = interface.addresses;
+  const auto makeshift = [](const Ipv4Prefix& address) { return is_link_local(address.address); };
+  if (!std::all_of(meant.begin(), meant.end(), makeshift)) std::erase_if(meant, makeshift);
+  return meant;
+}
+
 bool holds(const HalfEnd& end, Ipv4 address) {
   return end.interface && std::any_of(end.interface->addresses.begin(), end.interface->addresses.end(),
                                       [&](const Ipv4Prefix& own) { return own.address == address; });
@@ -117,7 +125,8 @@ bool holds(const HalfEnd& end, Ipv4 address) {
 
 // A route to the half's network, or into a part of it. A wider one loses against the half's own.
 bool is_within(const Ipv4Prefix& theirs, const NetworkInterface& half) {
-  return std::any_of(half.addresses.begin(), half.addresses.end(), [&](const Ipv4Prefix& own) {
+  const std::vector<Ipv4Prefix> meant = meant_addresses(half);
+  return std::any_of(meant.begin(), meant.end(), [&](const Ipv4Prefix& own) {
     return theirs.length >= own.length && own.contains(theirs.address);
   });
 }
@@ -139,9 +148,10 @@ const HalfEnd* rightful_owner(const ClusterView& view, const CheckedNode& node, 
 
 std::string HalfEnd::title() const { return fmt::format("half {} of port {} ({})", half, port, name); }
 
-ClusterView::ClusterView(const CheckFacts& given) : facts(given), lab(given.cluster && given.cluster->lab) {
+ClusterView::ClusterView(const CheckFacts& given)
+    : facts(given), mistaken(find_mistaken(given)), lab(given.cluster && given.cluster->lab) {
   for (const CheckedNode& node : facts.nodes) {
-    if (!node.machine) continue;
+    if (!node.machine || is_mistaken(node)) continue;
     const ClusterNode* place = find_place(facts, node.name);
     std::vector<HalfEnd> ends = place && !place->halves.empty() ? named_halves(node, *place) : cabled_halves(node);
     std::move(ends.begin(), ends.end(), std::back_inserter(halves));
@@ -171,6 +181,10 @@ const CheckedNode* ClusterView::find_node(std::string_view name) const {
   return nullptr;
 }
 
+bool ClusterView::is_mistaken(const CheckedNode& node) const {
+  return std::any_of(mistaken.begin(), mistaken.end(), [&](const MistakenNode& one) { return one.node == &node; });
+}
+
 int ClusterView::mtu_wanted() const {
   return facts.cluster && facts.cluster->fabric ? facts.cluster->fabric->mtu : Fabric{}.mtu;
 }
@@ -179,22 +193,32 @@ bool are_joined(const HalfEnd& a, const HalfEnd& b) {
   return a.works() && b.works() && a.address->network() == b.address->network();
 }
 
-bool share_subnet(const HalfEnd& a, const HalfEnd& b) {
-  if (!a.interface || !b.interface || a.node != b.node || &a == &b) return false;
-  for (const Ipv4Prefix& one : a.interface->addresses) {
-    for (const Ipv4Prefix& other : b.interface->addresses) {
-      if (overlap(one.network(), other.network())) return true;
+std::optional<std::pair<Ipv4Prefix, Ipv4Prefix>> shared_subnet(const HalfEnd& a, const HalfEnd& b) {
+  if (!a.interface || !b.interface || a.node != b.node || &a == &b) return std::nullopt;
+  for (const Ipv4Prefix& one : meant_addresses(*a.interface)) {
+    for (const Ipv4Prefix& other : meant_addresses(*b.interface)) {
+      if (overlap(one.network(), other.network())) return std::pair(one, other);
     }
   }
-  return false;
+  return std::nullopt;
+}
+
+bool has_wrong_prefix(const ClusterView& view, const HalfEnd& end) {
+  if (!end.works()) return false;
+  if (end.wanted) return end.address->address == end.wanted->address && end.address->length != end.wanted->length;
+  return std::any_of(end.peers.begin(), end.peers.end(), [&](std::size_t index) {
+    const HalfEnd& peer = view.halves[index];
+    return &peer < &end && peer.works() && peer.address->length != end.address->length &&
+           overlap(peer.address->network(), end.address->network());
+  });
 }
 
 const NetworkInterface* outsider_in_network(const ClusterView& view, const HalfEnd& end) {
-  if (!end.works()) return nullptr;
+  if (!end.works() || has_wrong_prefix(view, end)) return nullptr;  // with the right one it may not
   for (const NetworkInterface& other : end.node->machine->interfaces) {
     const bool takes_packets = other.up && other.carrier && other.kind != InterfaceKind::kLoopback;
     if (!takes_packets || view.find_half(end.node->name, other.name)) continue;
-    for (const Ipv4Prefix& theirs : other.addresses) {
+    for (const Ipv4Prefix& theirs : meant_addresses(other)) {
       if (is_within(theirs, *end.interface)) return &other;
     }
   }
@@ -202,7 +226,7 @@ const NetworkInterface* outsider_in_network(const ClusterView& view, const HalfE
 }
 
 Ipv4Prefix address_within(const NetworkInterface& outsider, const NetworkInterface& half) {
-  for (const Ipv4Prefix& address : outsider.addresses) {
+  for (const Ipv4Prefix& address : meant_addresses(outsider)) {
     if (is_within(address, half)) return address;
   }
   return outsider.addresses.front();
@@ -210,14 +234,15 @@ Ipv4Prefix address_within(const NetworkInterface& outsider, const NetworkInterfa
 
 bool shares_a_subnet(const ClusterView& view, const HalfEnd& end) {
   const std::vector<const HalfEnd*> own = view.halves_of(*end.node);
-  return std::any_of(own.begin(), own.end(), [&](const HalfEnd* half) { return share_subnet(end, *half); }) ||
+  return std::any_of(own.begin(), own.end(),
+                     [&](const HalfEnd* half) { return shared_subnet(end, *half).has_value(); }) ||
          outsider_in_network(view, end);
 }
 
 std::vector<DoubleAddress> double_addresses(const ClusterView& view) {
   std::vector<DoubleAddress> found;
   for (const CheckedNode& node : view.facts.nodes) {
-    if (!node.machine) continue;
+    if (!node.machine || view.is_mistaken(node)) continue;
     for (const NetworkInterface& interface : node.machine->interfaces) {
       // Every machine has docker0 and lo, with the same addresses everywhere.
       const bool local = interface.kind == InterfaceKind::kLoopback || interface.kind == InterfaceKind::kBridge;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "yoke/check/facts.h"
@@ -29,23 +30,37 @@ struct HalfEnd {
   std::string title() const;                         // "half B of port 0 (enP2p1s0f0np0)"
 };
 
+// A machine that is not the node as which it was reached: the cluster file is wrong, and whatever else it says of the
+// node's halves would be held against another machine.
+struct MistakenNode {
+  const CheckedNode* node = nullptr;
+  std::string really;     // the node's name whose machine it is
+  bool is_twice = false;  // that one was reached as itself too
+  std::string evidence;
+};
+
 struct ClusterView {
   explicit ClusterView(const CheckFacts& facts);
 
   const CheckFacts& facts;
-  std::vector<HalfEnd> halves;  // node by node, port by port
+  std::vector<MistakenNode> mistaken;
+  std::vector<HalfEnd> halves;  // node by node, port by port; none of mistaken nodes
   bool lab = false;             // virtual nodes: they show another machine's hardware but have their own limits
 
   std::vector<const HalfEnd*> halves_of(const CheckedNode& node) const;
   const HalfEnd* find_half(std::string_view node, std::string_view interface) const;
   const CheckedNode* find_node(std::string_view name) const;
+  bool is_mistaken(const CheckedNode& node) const;
   int mtu_wanted() const;
 };
 
+std::vector<MistakenNode> find_mistaken(const CheckFacts& facts);
 // Both ends work and are in one network.
 bool are_joined(const HalfEnd& a, const HalfEnd& b);
-// Whether two halves of one node have addresses in one network.
-bool share_subnet(const HalfEnd& a, const HalfEnd& b);
+// Addresses of two halves of one node that lie in one network.
+std::optional<std::pair<Ipv4Prefix, Ipv4Prefix>> shared_subnet(const HalfEnd& a, const HalfEnd& b);
+// Whether the address is right but its prefix length is not: by the cluster file, else by an other end's before it.
+bool has_wrong_prefix(const ClusterView& view, const HalfEnd& end);
 // Another interface of the node, no half, that takes packets of the half's network; null: none.
 const NetworkInterface* outsider_in_network(const ClusterView& view, const HalfEnd& end);
 // The outsider's address that lies in a network of the half's.

@@ -154,6 +154,33 @@ TEST(Legitimate, InALabTheLimitsOfThisMachineAreNotTheNodes) {
   EXPECT_EQ(rules_of(facts), "");
 }
 
+TEST(Legitimate, MakeshiftAddressesBesideProperOnes) {
+  CheckFacts facts = made_pair();
+  for (const std::size_t node : {0U, 1U}) {
+    for (const char* name : {kHalfA, kHalfB, "enP7s7"}) {
+      interface_of(facts, node, name).addresses.push_back(*parse_ipv4_prefix("169.254.7.9/16"));
+    }
+  }
+  // Were they compared, two nodes would have one address, too.
+  interface_of(facts, 1, kHalfA).addresses.back() = *parse_ipv4_prefix("169.254.8.1/16");
+  interface_of(facts, 1, kHalfB).addresses.back() = *parse_ipv4_prefix("169.254.8.2/16");
+  interface_of(facts, 1, "enP7s7").addresses.back() = *parse_ipv4_prefix("169.254.8.3/16");
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Explained, SwappedAddressesOfNodesAreToldAloneOfBoth) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  std::swap(facts.nodes[0].machine, facts.nodes[1].machine);
+  EXPECT_EQ(rules_of(facts), "nodes-swapped spark-1 -; nodes-swapped spark-2 -");
+}
+
+TEST(Explained, AWrongPrefixAccountsForNetworksThatOverlap) {
+  CheckFacts facts = made_pair();
+  interface_of(facts, 0, kHalfA).addresses[0].length = 16;  // holds half B's and the management's network
+  EXPECT_EQ(rules_of(facts), "prefix-differs spark-1 enp1s0f0np0");
+}
+
 TEST(Explained, ADownHalfIsNotToldAgainByWhatItDoesNotCarry) {
   CheckFacts facts = made_pair();
   facts.measurement = made_measurement();

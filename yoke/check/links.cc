@@ -127,7 +127,8 @@ AdviceList find_ports_down(const ClusterView& view) {
   for (const CheckedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     const std::vector<const HalfEnd*> halves = view.halves_of(node);
-    if (halves.empty() && view.facts.nodes.size() > 1 && !fast_interfaces(*node.machine).empty()) {
+    const bool joins = view.facts.nodes.size() > 1 && !view.is_mistaken(node);
+    if (halves.empty() && joins && !fast_interfaces(*node.machine).empty()) {
       list.push_back(no_port_has_a_link(node));
     }
     std::vector<int> told;
@@ -222,6 +223,7 @@ AdviceList find_other_subnets(const ClusterView& view) {
       const HalfEnd& peer = view.halves[index];
       if (!peer.works() || peer.address->network() == end.address->network()) continue;
       if (shares_a_subnet(view, peer)) continue;
+      if (has_wrong_prefix(view, end) || has_wrong_prefix(view, peer)) continue;  // told as that
       // Told of the end that is not as the cluster file has it; without its word, of the second.
       const bool is_as_wanted = end.wanted ? end.wanted->network() == end.address->network() : &end < &peer;
       if (is_as_wanted) continue;
@@ -246,15 +248,17 @@ AdviceList find_shared_subnets(const ClusterView& view) {
   for (const CheckedNode& node : view.facts.nodes) {
     const std::vector<const HalfEnd*> halves = view.halves_of(node);
     for (std::size_t i = 0; i < halves.size(); ++i) {
-      const auto other = std::find_if(halves.begin() + static_cast<std::ptrdiff_t>(i) + 1, halves.end(),
-                                      [&](const HalfEnd* half) { return share_subnet(*halves[i], *half); });
-      if (other == halves.end()) continue;
+      const auto other = std::find_if(
+          halves.begin() + static_cast<std::ptrdiff_t>(i) + 1, halves.end(),
+          [&](const HalfEnd* half) { return shared_subnet(*halves[i], *half) && !has_wrong_prefix(view, *half); });
+      if (other == halves.end() || has_wrong_prefix(view, *halves[i])) continue;
       const HalfEnd& moved = **other;
+      const auto shared = *shared_subnet(*halves[i], moved);
       list.push_back({.node = node.name,
                       .subject = moved.name,
                       .what = fmt::format("two halves of {} are in one network", node.name),
-                      .evidence = fmt::format("{} has {}, {} has {}", halves[i]->name, to_string(*halves[i]->address),
-                                              moved.name, to_string(*moved.address)),
+                      .evidence = fmt::format("{} has {}, {} has {}", halves[i]->name, to_string(shared.first),
+                                              moved.name, to_string(shared.second)),
                       .consequence = "the kernel sends everything of this network by one of them and answers for both: "
                                      "TCP gets one half, and connections bound to the other can hang",
                       .fix = moved.wanted == moved.address

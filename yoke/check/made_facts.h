@@ -17,9 +17,7 @@ inline Ipv4Prefix made_address(int subnet, int host) {
 
 inline NetworkInterface made_half(const char* name, const char* half, int port, int subnet, int host) {
   const bool second = std::string(half) == "B";
-  NetworkInterface interface {
-    .name = name, .kind = InterfaceKind::kEthernet, .mac = "4c:bb:47:0a:10:00", .mtu = 9000
-  };
+  NetworkInterface interface { .name = name, .kind = InterfaceKind::kEthernet, .mac = "", .mtu = 9000 };
   interface.up = interface.carrier = port == 0;
   if (port == 0) interface.addresses = {made_address(subnet, host)};
   interface.speed = BitsPerSecond{200e9};
@@ -66,6 +64,9 @@ inline Machine made_spark(int number) {
   management.addresses = {made_address(1, 20 + number)};
   machine.interfaces = {management, made_half(kHalfA, "A", 0, 100, number), made_half("enp1s0f1np1", "A", 1, 0, 0),
                         made_half(kHalfB, "B", 0, 101, number), made_half("enP2p1s0f1np1", "B", 1, 0, 0)};
+  for (std::size_t i = 1; i < machine.interfaces.size(); ++i) {
+    machine.interfaces[i].mac = fmt::format("4c:bb:47:0a:{:02x}:{:02x}", number, i);
+  }
   for (const NetworkInterface& interface : machine.interfaces) {
     if (interface.rdma_device) machine.rdma_devices.push_back(made_rdma(interface));
   }

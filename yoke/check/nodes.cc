@@ -128,6 +128,7 @@ AdviceList find_wrong_names(const ClusterView& view) {
     for (const NameTrial& trial : node.names) {
       const CheckedNode* meant = view.find_node(trial.name);
       if (!meant || !meant->machine || trial.addresses.empty() || meant == &node) continue;
+      if (view.is_mistaken(*meant)) continue;  // the name may well be right
       const bool found = std::any_of(trial.addresses.begin(), trial.addresses.end(), [&](Ipv4 address) {
         return !is_loopback(address) && holder_of(*meant->machine, address);
       });

@@ -44,6 +44,9 @@ AdviceList find_wifi_addresses(const ClusterView& view);
 AdviceList find_bridge_addresses(const ClusterView& view);
 AdviceList find_wrong_names(const ClusterView& view);
 // links
+AdviceList find_nodes_twice(const ClusterView& view);
+AdviceList find_nodes_swapped(const ClusterView& view);
+AdviceList find_wrong_prefixes(const ClusterView& view);
 AdviceList find_missing_interfaces(const ClusterView& view);
 AdviceList find_ports_down(const ClusterView& view);
 AdviceList find_halves_down(const ClusterView& view);

@@ -50,6 +50,12 @@ std::vector<Case> link_cases() {
       {"ssh-asks", "Asks", [](CheckFacts& f) { fail(f, NodeFailureKind::kAsks); }},
       {"node-unreachable", "Off", [](CheckFacts& f) { fail(f, NodeFailureKind::kUnreachable); }},
       {"node-unread", "Unread", [](CheckFacts& f) { fail(f, NodeFailureKind::kOther); }},
+      {"node-twice", "OneAddressForBoth", [](CheckFacts& f) { f.nodes[1].machine = f.nodes[0].machine; }},
+      {"nodes-swapped", "TheOtherWasNotSeen",
+       [](CheckFacts& f) {
+         f.nodes[0] = {.name = "spark-1"};
+         f.nodes[1].machine = made_spark(1);
+       }},
       {"address-wifi", "Wifi", [](CheckFacts& f) { interface_of(f, 1, "enP7s7").kind = InterfaceKind::kWifi; }},
       {"address-bridge", "Docker",
        [](CheckFacts& f) {
@@ -104,8 +110,16 @@ std::vector<Case> link_cases() {
       {"address-twice", "OnTheManagementPortOfThePeer",
        [](CheckFacts& f) { interface_of(f, 1, "enP7s7").addresses.push_back(made_address(101, 1)); }, "spark-2",
        "enP7s7"},
-      {"subnet-differs", "ANetworkOfItsOwnAlone",
-       [](CheckFacts& f) { interface_of(f, 1, kHalfB).addresses[0].length = 32; }, "spark-2", kHalfB},
+      {"prefix-differs", "AHost", [](CheckFacts& f) { interface_of(f, 1, kHalfB).addresses[0].length = 32; }, "spark-2",
+       kHalfB},
+      {"prefix-differs", "AllOf192168", [](CheckFacts& f) { interface_of(f, 1, kHalfA).addresses[0].length = 16; },
+       "spark-2", kHalfA},
+      {"prefix-differs", "WithoutAClusterFile",
+       [](CheckFacts& f) {
+         f.cluster.reset();
+         interface_of(f, 1, kHalfB).addresses[0].length = 25;
+       },
+       "spark-2", kHalfB},
       {"subnet-differs", "OtherNetwork",
        [](CheckFacts& f) {
          interface_of(f, 1, kHalfB).addresses = {made_address(55, 2)};

@@ -121,13 +121,14 @@ std::vector<std::string> user_names(const CheckReport& report) {
   return names;
 }
 
-int show_changes(Session& session, const CheckReport& report) {
+int show_changes(Session& session, const CheckReport& report, const std::optional<std::string>& node) {
   const auto last = recall_check(key_of(report));
   if (!last) {
     throw Error(ErrorCode::kNotFound, "no clean check is remembered here, so nothing can be compared",
                 "'yoke check' remembers each one that finds nothing wrong");
   }
-  const std::vector<FactChange> changes = find_changes(last->facts, report.facts);
+  std::vector<FactChange> changes = find_changes(last->facts, report.facts);
+  if (node) std::erase_if(changes, [&](const FactChange& change) { return change.node != *node; });
   if (session.json) {
     session.print_json(Document::map({{"schema", Document::number(std::int64_t{1})},
                                       {"since", Document::string(last->when)},
@@ -152,7 +153,7 @@ int run_check(Session& session, const CheckOptions& options) {
     check_node_name(report.facts, *options.node);
     std::erase_if(report.findings, [&](const Finding& f) { return f.node && *f.node != *options.node; });
   }
-  if (options.changed) return show_changes(session, report);
+  if (options.changed) return show_changes(session, report, options.node);
   const bool clean = report.findings.empty() && report.looked_everywhere() && !options.node;
   if (clean && options.roots.empty()) remember(report);
   if (options.paste) {

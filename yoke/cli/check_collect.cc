@@ -136,6 +136,12 @@ CheckFacts collect_captures(const std::vector<std::string>& folders, const std::
     }
     facts.nodes.push_back(std::move(node));
   }
+  // The others of the cluster file were not looked at.
+  for (const std::string& name : names) {
+    const bool given =
+        std::any_of(facts.nodes.begin(), facts.nodes.end(), [&](const CheckedNode& node) { return node.name == name; });
+    if (!given) facts.nodes.push_back({.name = name});
+  }
   return facts;
 }
 

@@ -1,0 +1,139 @@
+// Whether the machines are those of the cluster file, and their halves' prefixes too: what is mistaken here makes
+// nonsense of all other rules about links.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/check/rules.h"
+
+namespace yoke {
+namespace {
+
+// A port's own hardware address, which no other machine has. Bridges and the like make theirs up.
+const std::string* shared_mac(const Machine& a, const Machine& b) {
+  for (const NetworkInterface& one : a.interfaces) {
+    if (one.kind != InterfaceKind::kEthernet || one.mac.empty()) continue;
+    for (const NetworkInterface& other : b.interfaces) {
+      if (other.kind == InterfaceKind::kEthernet && other.mac == one.mac) return &one.mac;
+    }
+  }
+  return nullptr;
+}
+
+std::size_t count_held(const Machine& machine, const ClusterNode& place) {
+  return static_cast<std::size_t>(std::count_if(place.halves.begin(), place.halves.end(), [&](const Half& half) {
+    return std::any_of(machine.interfaces.begin(), machine.interfaces.end(), [&](const NetworkInterface& interface) {
+      return std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                         [&](const Ipv4Prefix& own) { return own.address == half.address.address; });
+    });
+  }));
+}
+
+const Machine* machine_of(const CheckFacts& facts, const std::string& name) {
+  for (const CheckedNode& node : facts.nodes) {
+    if (node.name == name && node.machine) return &*node.machine;
+  }
+  return nullptr;
+}
+
+// The node whose halves' addresses are all here, while its own machine, where it was reached, has none of them.
+const ClusterNode* owner_of_addresses(const CheckFacts& facts, const CheckedNode& node) {
+  const ClusterNode* own = nullptr;
+  const ClusterNode* owner = nullptr;
+  for (const ClusterNode& place : facts.cluster->nodes) {
+    if (place.name == node.name) {
+      own = &place;
+      continue;
+    }
+    const Machine* there = machine_of(facts, place.name);
+    const bool all_here = !place.halves.empty() && count_held(*node.machine, place) == place.halves.size();
+    if (all_here && (!there || count_held(*there, place) == 0)) owner = &place;
+  }
+  const bool is_itself = !own || own->halves.empty() || count_held(*node.machine, *own) > 0;
+  return is_itself ? nullptr : owner;
+}
+
+std::string where_to_correct(const MistakenNode& found) {
+  return fmt::format("correct the address of {} in the cluster file ('yoke link discover' writes one)",
+                     found.node->name);
+}
+
+}  // namespace
+
+std::vector<MistakenNode> find_mistaken(const CheckFacts& facts) {
+  std::vector<MistakenNode> mistaken;
+  for (const CheckedNode& node : facts.nodes) {
+    if (!node.machine) continue;
+    for (const CheckedNode* other = facts.nodes.data(); other != &node; ++other) {
+      const std::string* mac = other->machine ? shared_mac(*other->machine, *node.machine) : nullptr;
+      if (!mac) continue;
+      mistaken.push_back({.node = &node,
+                          .really = other->name,
+                          .is_twice = true,
+                          .evidence = fmt::format("both have the port {}; their host names are {} and {}", *mac,
+                                                  other->machine->hostname, node.machine->hostname)});
+      break;
+    }
+    const bool is_told = !mistaken.empty() && mistaken.back().node == &node;
+    const ClusterNode* owner = facts.cluster && !is_told ? owner_of_addresses(facts, node) : nullptr;
+    if (!owner) continue;
+    mistaken.push_back(
+        {.node = &node,
+         .really = owner->name,
+         .is_twice = false,
+         .evidence = fmt::format("it has {} and all other addresses of {}; its host name is {}",
+                                 to_string(owner->halves.front().address), owner->name, node.machine->hostname)});
+  }
+  return mistaken;
+}
+
+AdviceList find_nodes_twice(const ClusterView& view) {
+  AdviceList list;
+  for (const MistakenNode& found : view.mistaken) {
+    if (!found.is_twice) continue;
+    list.push_back({.node = found.node->name,
+                    .what = fmt::format("{} is the same machine as {}", found.node->name, found.really),
+                    .evidence = found.evidence,
+                    .consequence = "two ranks share one machine's memory and GPU, and nothing crosses a cable",
+                    .fix = where_to_correct(found)});
+  }
+  return list;
+}
+
+AdviceList find_nodes_swapped(const ClusterView& view) {
+  AdviceList list;
+  for (const MistakenNode& found : view.mistaken) {
+    if (found.is_twice) continue;
+    list.push_back({.node = found.node->name,
+                    .what = fmt::format("the machine at the address of {} is {}", found.node->name, found.really),
+                    .evidence = found.evidence,
+                    .consequence = "ranks start on other machines than their settings are for, and do not meet; "
+                                   "'yoke link setup' would give both machines' addresses to both",
+                    .fix = where_to_correct(found)});
+  }
+  return list;
+}
+
+AdviceList find_wrong_prefixes(const ClusterView& view) {
+  AdviceList list;
+  for (const HalfEnd& end : view.halves) {
+    if (!has_wrong_prefix(view, end)) continue;
+    const int meant = end.wanted ? end.wanted->length : view.halves[end.peers.front()].address->length;
+    list.push_back(
+        {.node = end.node->name,
+         .subject = end.name,
+         .what = fmt::format("{} on {} has the prefix length {} instead of {}", end.title(), end.node->name,
+                             end.address->length, meant),
+         .evidence = fmt::format("{}; {} has /{}", to_string(*end.address),
+                                 end.wanted ? "the cluster file" : "its other end", meant),
+         .consequence = end.address->length < meant
+                            ? "packets for other networks are sent by this half, and vanish"
+                            : "the other end may be outside of it: packets there go another way, or nowhere",
+         .fix = fmt::format("'yoke link setup', or 'ip addr del {0} dev {2}; ip addr add {1} dev {2}' on {3}",
+                            to_string(*end.address), to_string(Ipv4Prefix{end.address->address, meant}), end.name,
+                            end.node->name)});
+  }
+  return list;
+}
+
+}  // namespace yoke
