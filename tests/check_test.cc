@@ -94,7 +94,8 @@ TEST(Check, MistakesGetOneClearErrorWithAHint) {
            {{"check", "--no-mesure"}, 2, "no option '--no-mesure'", "--no-measure"},
            {{"check", "ncl-log"}, 2, "no command 'ncl-log'", "nccl-log"},
            {{"check", "nccl-log"}, 2, "needs FILE", "NCCL_DEBUG=INFO"},
-           {{"check", "nccl-log", "none.log"}, 5, "none.log", ""},
+           {{"check", "nccl-log", "none.log"}, 5, "there is no file 'none.log'", "NCCL_DEBUG=INFO"},
+           {{"check", "nccl-log", "-"}, 4, "no line of NCCL in standard input", "NCCL_DEBUG=INFO"},
            {{"check", "nccl-log", "empty.log"}, 4, "no line of NCCL", "NCCL_DEBUG=INFO"}}) {
     const Outcome outcome = run_yoke(wrong.arguments, {.folder = scratch.path()});
     EXPECT_EQ(outcome.exit_status, wrong.exit_status) << outcome.err;
@@ -108,6 +109,10 @@ TEST(Check, ReadsNcclLogsInWordsAndTellsByItsExitStatus) {
   const Outcome good = run_yoke({"check", "nccl-log", (logs / "good.log").native()});
   EXPECT_EQ(good.exit_status, 0) << good.err;
   EXPECT_THAT(good.out, HasSubstr("(both halves)"));
+  const Outcome failed = run_yoke({"check", "nccl-log", "-"}, {.input = read_file(logs / "no-kernel-image.log")});
+  EXPECT_EQ(failed.exit_status, 1) << failed.err;
+  EXPECT_THAT(failed.out, HasSubstr("fault nccl-failed: spark-a"));
+  EXPECT_THAT(failed.out, HasSubstr("has no code for this GPU"));
   const Outcome both =
       run_yoke({"check", "nccl-log", (logs / "good.log").native(), (logs / "tcp.log").native(), "--json"});
   EXPECT_EQ(both.exit_status, 1) << both.err;

@@ -34,6 +34,13 @@ void fill_from_machine(HalfEnd& end) {
   if (end.interface->half) end.half = *end.interface->half;
   if (end.interface->rdma_device) end.rdma = find_rdma_device(machine, *end.interface->rdma_device);
   end.address = address_of(*end.interface, end.wanted);
+  // Of a bond's member the address is the bond's (RoCE over a bond: mlx5_bond_0). Another than the cluster file gives
+  // to this half is not its own.
+  const NetworkInterface* bond = end.interface->master ? find_interface(machine, *end.interface->master) : nullptr;
+  if (!bond || bond->kind != InterfaceKind::kBond) return;
+  end.bond = bond->name;
+  const auto held = address_of(*bond, end.wanted);
+  if (!end.address && (!end.wanted || (held && held->address == end.wanted->address))) end.address = held;
 }
 
 // Without the cluster file's word: ports with a link on any half. A port without cable is nobody's fault.
@@ -276,6 +283,18 @@ const Hardware* hardware_of(const Machine& machine) {
 bool is_gb10(const Machine& machine) {
   const Hardware* hardware = hardware_of(machine);
   return hardware && hardware->name == "spark";
+}
+
+bool has_active_rdma(const Machine& machine) {
+  return std::any_of(machine.rdma_devices.begin(), machine.rdma_devices.end(),
+                     [](const RdmaDevice& device) { return device.state == "ACTIVE"; });
+}
+
+bool is_container_bridge(const NetworkInterface& interface) {
+  if (interface.kind != InterfaceKind::kBridge) return false;
+  constexpr std::string_view kNames[] = {"docker", "br-", "podman", "cni", "virbr", "lxdbr"};
+  return std::any_of(std::begin(kNames), std::end(kNames),
+                     [&](std::string_view name) { return interface.name.starts_with(name); });
 }
 
 std::optional<std::string> route_to(const Machine& machine, Ipv4 address) {

@@ -22,12 +22,14 @@ struct HalfEnd {
   int port = 0;
   std::string half;                   // "A", "B"
   std::optional<Ipv4Prefix> wanted;   // the cluster file's address
-  std::optional<Ipv4Prefix> address;  // the interface's own; the wanted one where it has that
+  std::optional<Ipv4Prefix> address;  // the interface's, or its bond's; the wanted one where it has that
+  std::string bond;                   // that it is a member of; empty: none
   std::vector<std::size_t> peers;     // its other ends, as places in ClusterView::halves
 
   bool is_up() const { return interface && interface->up && interface->carrier; }
-  bool works() const { return is_up() && address; }  // as far as this end alone can tell
-  std::string title() const;                         // "half B of port 0 (enP2p1s0f0np0)"
+  bool works() const { return is_up() && address; }                         // as far as this end alone can tell
+  const std::string& handle() const { return bond.empty() ? name : bond; }  // what addresses and the MTU are set on
+  std::string title() const;                                                // "half B of port 0 (enP2p1s0f0np0)"
 };
 
 // A machine that is not the node as which it was reached: the cluster file is wrong, and whatever else it says of the
@@ -80,6 +82,9 @@ bool has_double(const ClusterView& view, const HalfEnd& end);
 // The catalogue's row for the machine, by its GPU; null where it is not in there.
 const Hardware* hardware_of(const Machine& machine);
 bool is_gb10(const Machine& machine);
+bool has_active_rdma(const Machine& machine);
+// A container runtime's bridge. libvirt's and one's own bridge over the wired port are something else.
+bool is_container_bridge(const NetworkInterface& interface);
 // The interface by which packets to an address leave; nothing where no route leads there.
 std::optional<std::string> route_to(const Machine& machine, Ipv4 address);
 

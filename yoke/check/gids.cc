@@ -41,7 +41,7 @@ Advice about(const HalfEnd& end, std::string what, std::string evidence) {
           .consequence = "RDMA connections over this half fail (ibv_modify_qp), or use RoCE v1, which no router passes",
           .fix = fmt::format("take the interface down and up: 'ip link set {} down', then 'up'; the table is made anew "
                              "from its addresses",
-                             end.name)};
+                             end.handle())};
 }
 
 }  // namespace

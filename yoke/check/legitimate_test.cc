@@ -41,6 +41,72 @@ TEST(Legitimate, ExcludingPinsExactPinsNetworksAndARightGidIndex) {
   EXPECT_EQ(rules_of(facts), "");
 }
 
+TEST(Legitimate, ListsInWhichOnePortHasNoCableAndRdmaThatIsLeftOn) {
+  CheckFacts facts = made_pair();
+  set_in_environment(facts, "NCCL_SOCKET_IFNAME", "enp1s0f0np0,enp1s0f1np1");
+  set_in_environment(facts, "UCX_NET_DEVICES", "rocep1s0f0:1,rocep1s0f1:1,roceP2p1s0f0:1");
+  set_in_environment(facts, "NCCL_IB_HCA", "^rocep1s0f1,roceP2p1s0f1");
+  set_in_environment(facts, "NCCL_IB_DISABLE", "0");
+  set_in_environment(facts, "NCCL_NET", "IB");
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, APortThatIsLeftOutWholeAsOneForStorage) {
+  CheckFacts facts = made_pair();
+  Machine& machine = *facts.nodes[1].machine;
+  for (const char* half : {"enp1s0f1np1", "enP2p1s0f1np1"}) {
+    NetworkInterface& interface = interface_of(facts, 1, half);
+    interface.up = interface.carrier = true;
+    interface.addresses = {made_address(half[2] == 'P' ? 111 : 110, 2)};
+    rdma_of(facts, 1, *interface.rdma_device) = made_rdma(interface);
+    facts.cluster->nodes[1].halves.push_back({half, interface.addresses[0]});
+  }
+  machine.settings = {{"NCCL_IB_HCA", "^rocep1s0f1,roceP2p1s0f1", "environment"}};
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, RdmaSwitchedOffWhereThereIsNone) {
+  CheckFacts facts = made_pair();
+  set_in_environment(facts, "NCCL_IB_DISABLE", "1");
+  for (RdmaDevice& device : facts.nodes[1].machine->rdma_devices) device.state = "DOWN";
+  for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 1, half).rdma_device.reset();
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, AnyPinOnOneMachineWithoutACable) {
+  CheckFacts facts;
+  facts.nodes = {{.name = "desk", .machine = made_spark(1)}};
+  for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 0, half).carrier = false;
+  facts.nodes[0].machine->settings = {{"GLOO_SOCKET_IFNAME", "enp1s0f1np1", "environment"}};
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Explained, APinnedHalfThatIsDownIsToldAsThat) {
+  CheckFacts facts = made_pair();
+  interface_of(facts, 1, kHalfA).up = interface_of(facts, 1, kHalfA).carrier = false;
+  interface_of(facts, 0, kHalfA).carrier = false;
+  set_in_environment(facts, "GLOO_SOCKET_IFNAME", kHalfA);
+  set_in_environment(facts, "UCX_NET_DEVICES", "rocep1s0f0:1");
+  EXPECT_EQ(rules_of(facts), "half-down spark-2 enp1s0f0np0");
+}
+
+TEST(Fixes, NameTheDevicesThatAreMeant) {
+  const auto fix_of = [](const char* name, const char* value) {
+    CheckFacts facts = made_pair();
+    set_in_environment(facts, name, value);
+    const std::vector<Finding> findings = run_rules(facts);
+    return findings.size() == 1 ? findings[0].fix : fmt::format("{} findings", findings.size());
+  };
+  EXPECT_EQ(fix_of("NCCL_SOCKET_IFNAME", "en"),
+            "write exactly what is meant: NCCL_SOCKET_IFNAME==enP7s7 to meet over the management network, or "
+            "NCCL_SOCKET_IFNAME==enp1s0f0np0,enP2p1s0f0np0 over the fast halves");
+  EXPECT_EQ(fix_of("NCCL_IB_HCA", "^roceP2p1s0f0"), "NCCL_IB_HCA==rocep1s0f0,roceP2p1s0f0");
+  EXPECT_EQ(fix_of("NCCL_SOCKET_IFNAME", "enp1s0f1np1"), "name what has a link: NCCL_SOCKET_IFNAME==enp1s0f0np0");
+  EXPECT_EQ(fix_of("OMPI_MCA_btl_tcp_if_include", "enp1s0f1np1"),
+            "name what has a link: OMPI_MCA_btl_tcp_if_include=enp1s0f0np0,enP2p1s0f0np0");
+  EXPECT_EQ(fix_of("UCX_NET_DEVICES", "rocep1s0f1:1"), "name what has a link: UCX_NET_DEVICES=rocep1s0f0,roceP2p1s0f0");
+}
+
 TEST(Legitimate, ADriftedGidIndexThatNobodyPinned) {
   CheckFacts facts = made_pair();
   rdma_of(facts, 1, "roceP2p1s0f0").gids[3].index = 4;
@@ -114,6 +180,42 @@ TEST(Legitimate, AWiderNetworkBesideAHalfAndOneBridgeOnEveryMachine) {
   }
   interface_of(facts, 1, "enP7s7").addresses.push_back(*parse_ipv4_prefix("192.168.0.9/16"));
   EXPECT_EQ(rules_of(facts), "");
+}
+
+void put_into_bond(CheckFacts& facts, std::size_t node, const char* half) {
+  NetworkInterface bond{.name = "bond0", .kind = InterfaceKind::kBond, .mac = "", .mtu = 9000, .up = true};
+  bond.carrier = true;
+  std::swap(bond.addresses, interface_of(facts, node, half).addresses);
+  interface_of(facts, node, half).master = "bond0";
+  Machine& machine = *facts.nodes[node].machine;
+  for (Route& route : machine.routes) {
+    if (route.interface == half) route.interface = "bond0";
+  }
+  machine.interfaces.push_back(bond);
+}
+
+TEST(Legitimate, AHalfThatHasItsAddressByABond) {
+  CheckFacts facts = made_pair();
+  put_into_bond(facts, 1, kHalfB);
+  EXPECT_EQ(rules_of(facts), "");
+  facts.cluster.reset();
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Fixes, OfABondsMemberSpeakOfTheBond) {
+  CheckFacts facts = made_pair();
+  put_into_bond(facts, 1, kHalfB);
+  interface_of(facts, 1, kHalfB).mtu = interface_of(facts, 1, "bond0").mtu = 1500;
+  std::vector<Finding> findings = run_rules(facts);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].fix.find("'ip link set bond0 mtu 9000'"), std::string::npos) << findings[0].fix;
+  facts = made_pair();
+  put_into_bond(facts, 1, kHalfB);
+  interface_of(facts, 1, "bond0").addresses.clear();
+  findings = run_rules(facts);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "half-unaddressed");
+  EXPECT_NE(findings[0].fix.find("give bond0 one"), std::string::npos) << findings[0].fix;
 }
 
 TEST(Legitimate, AnMtuOf1500ThatTheClusterFileAsksFor) {

@@ -82,6 +82,18 @@ std::string held_elsewhere(const HalfEnd& end) {
   return "";
 }
 
+std::string how_to_address(const HalfEnd& end) {
+  if (!end.bond.empty()) {
+    return fmt::format(
+        "it is a member of {}, and addresses are the bond's: give {} one, or take the half out ('ip link set "
+        "{} nomaster' on {}) and run 'yoke link setup'",
+        end.bond, end.bond, end.name, end.node->name);
+  }
+  if (!end.wanted) return "'yoke link setup' gives each half an address in a network of its own";
+  return fmt::format("'yoke link setup', or 'ip addr add {} dev {}' on {}", to_string(*end.wanted), end.name,
+                     end.node->name);
+}
+
 Advice shared_with(const HalfEnd& half, const NetworkInterface& outsider) {
   return {.node = half.node->name,
           .subject = outsider.name,
@@ -175,9 +187,7 @@ AdviceList find_halves_unaddressed(const ClusterView& view) {
                     .evidence = "the interface is up and has a link, but no address" + held_elsewhere(end),
                     .consequence = "TCP cannot use this half; RDMA may still, by its link-local GID (RoCE v1), and "
                                    "NCCL may leave it out",
-                    .fix = end.wanted ? fmt::format("'yoke link setup', or 'ip addr add {} dev {}' on {}",
-                                                    to_string(*end.wanted), end.name, end.node->name)
-                                      : "'yoke link setup' gives each half an address in a network of its own"});
+                    .fix = how_to_address(end)});
   }
   return list;
 }

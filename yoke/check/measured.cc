@@ -277,6 +277,8 @@ AdviceList find_halves_sharing_a_path(const ClusterView& view) {
 AdviceList find_slow_collectives(const ClusterView& view) {
   const auto& measurement = view.facts.measurement;
   if (!measurement || !measurement->all_reduce || view.facts.nodes.size() != 2 || !all_healthy(view)) return {};
+  // What keeps NCCL from the link is told as that.
+  if (!find_pins_without_rdma(view).empty() || !find_unusable_pins(view).empty()) return {};
   // yoke's own all-reduce over TCP cannot be held against what RDMA carries.
   const auto& transports = measurement->transports;
   const bool by_rdma = std::find(transports.begin(), transports.end(), "rdma") != transports.end();

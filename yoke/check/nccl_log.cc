@@ -1,6 +1,7 @@
 #include "yoke/check/nccl_log.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "yoke/base/text.h"
@@ -9,7 +10,7 @@ namespace yoke {
 namespace {
 
 constexpr std::size_t kHostsMost = 4096;  // what claims more is no log of ours
-constexpr std::size_t kWarningsMost = 20;
+constexpr std::size_t kWarningsMost = 200;
 constexpr std::size_t kListMost = 64;
 
 // What stands between two texts, or from the first to the end of the word; nothing where `before` is not there.
@@ -99,10 +100,13 @@ void read_devices(std::string_view line, NcclHost& host) {
   if (oob != std::string_view::npos) host.bootstrap = without_scope(line.substr(oob + 4));
 }
 
-void read_merged(std::string_view line, NcclHost& host) {
+// "Made virtual device [4] name=rocep1s0f0+rocep1s0f1 speed=400000 ndevs=2"
+void read_virtual_device(std::string_view line, NcclHost& host) {
+  const auto number = number_behind(line, "virtual device [");
   const auto name = between(line, "name=", " ");
-  const auto parts = number_behind(line, "ndevs=");
-  if (name && parts && *parts > 1 && host.merged.size() < kListMost) host.merged.insert({printable(*name, 80), *parts});
+  if (!number || !name || name->empty() || host.virtual_devices.size() >= kListMost) return;
+  std::vector<std::string> parts = split(printable(*name, 200), '+');
+  if (parts.size() <= kListMost) host.virtual_devices[*number] = std::move(parts);
 }
 
 // "[1] rocep1s0f1:uverbs1:1/RoCE provider=… pciPath=/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0 ar=0"
@@ -116,6 +120,7 @@ void read_pci_path(std::string_view line, NcclHost& host) {
 void read_job(std::string_view line, NcclLog& log) {
   if (const auto version = between(line, "NCCL version ", " ")) log.version = printable(*version, 40);
   if (const auto ranks = number_behind(line, " nranks ")) log.ranks = *ranks;
+  if (line.find("Init START") != std::string_view::npos) log.started = true;
   if (line.find("Init COMPLETE") != std::string_view::npos) log.complete = true;
   if (const auto plugin = between(line, "Plugin Path : ", " ")) log.plugin = printable(*plugin, 120);
   if (line.find("Subnet-aware routing: overriding dev") != std::string_view::npos) ++log.route_overrides;
@@ -129,7 +134,8 @@ void read_job(std::string_view line, NcclLog& log) {
 
 void read_host(std::string_view line, NcclHost& host) {
   const auto has = [&](std::string_view text) { return line.find(text) != std::string_view::npos; };
-  if (has("NET/IB : Using [")) return read_devices(line.substr(line.find("Using [")), host);
+  // A plugin's list looks the same: "NET/IBext_v10 : Using [0]rocep1s0f0:1/RoCE …".
+  if (has("NET/IB") && has(" : Using [")) return read_devices(line.substr(line.find("Using [")), host);
   if (has("NET/IB : No device found")) host.no_device = true;
   if (has("NET/Socket : Using [")) {
     host.socket_interfaces.clear();
@@ -138,7 +144,7 @@ void read_host(std::string_view line, NcclHost& host) {
     }
   }
   if (const auto network = between(line, "Using network ", " ")) host.networks.insert(printable(*network, 40));
-  if (has("Made virtual device")) read_merged(line, host);
+  if (has("Made virtual device")) read_virtual_device(line, host);
   if (has("pciPath=")) read_pci_path(line, host);
   if (has("GPU Direct RDMA Disabled")) {
     if (const auto device = between(line, "'", "'")) host.gpu_direct_disabled.insert(printable(*device, 80));
@@ -158,6 +164,28 @@ std::string host_of(std::string_view before) {
   return printable(before.substr(0, before.find(':')), 64);
 }
 
+// Warnings of jobs that run well: of events that NCCL passes over, of connections that it tries again, of a process
+// that ends.
+bool is_harmless(std::string_view warning) {
+  constexpr std::array<std::string_view, 5> kTexts = {"non-fatal async event", "GID table changed", "retrying",
+                                                      "driver shutting down", "unknown event type"};
+  return std::any_of(kTexts.begin(), kTexts.end(), [&](auto text) { return warning.find(text) != warning.npos; });
+}
+
+void add_warning(NcclLog& log, NcclWarning warning) {
+  if (is_harmless(warning.text) || log.warnings.size() >= kWarningsMost) return;
+  if (std::find(log.warnings.begin(), log.warnings.end(), warning) != log.warnings.end()) return;
+  log.warnings.push_back(std::move(warning));
+}
+
+// What PyTorch, nccl-tests and others print when a call of NCCL failed: the text of its error or its name.
+bool tells_of_error(std::string_view line) {
+  constexpr std::array<std::string_view, 8> kTexts = {
+      "unhandled system error", "unhandled cuda error", "ncclSystemError", "ncclUnhandledCudaError",
+      "ncclInternalError",      "ncclInvalidUsage",     "ncclRemoteError", "Test NCCL failure"};
+  return std::any_of(kTexts.begin(), kTexts.end(), [&](auto text) { return line.find(text) != line.npos; });
+}
+
 }  // namespace
 
 void add_nccl_log(NcclLog& log, std::string_view text) {
@@ -169,14 +197,17 @@ void add_nccl_log(NcclLog& log, std::string_view text) {
     const std::size_t info = line.find("NCCL INFO ");
     const std::size_t warn = line.find("NCCL WARN ");
     const std::size_t at = std::min(info, warn);
-    if (at == std::string_view::npos) continue;
+    if (at == std::string_view::npos) {
+      if (!log.error && tells_of_error(line)) log.error = printable(trim(line), 300);
+      continue;
+    }
     const std::string name = host_of(line.substr(0, at));
     if (log.hosts.size() >= kHostsMost && !log.hosts.contains(name)) continue;
     ++log.lines;
     const std::string_view said = line.substr(at + 10);
     read_job(said, log);
     read_host(said, log.hosts[name]);
-    if (warn == at && log.warnings.size() < kWarningsMost) log.warnings.push_back(printable(said, 300));
+    if (warn == at) add_warning(log, {name, printable(trim(said), 300)});
   }
 }
 

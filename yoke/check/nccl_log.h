@@ -28,11 +28,10 @@ struct NcclQueue {
   friend auto operator<=>(const NcclQueue&, const NcclQueue&) = default;
 };
 
-// Several devices that NCCL uses as one: "Made virtual device [4] name=a+b speed=400000 ndevs=2".
-struct NcclMerged {
-  std::string name;
-  int parts = 0;
-  friend auto operator<=>(const NcclMerged&, const NcclMerged&) = default;
+// A line "NCCL WARN …" as it stands, without those that are known to mean nothing.
+struct NcclWarning {
+  std::string host, text;
+  friend bool operator==(const NcclWarning&, const NcclWarning&) = default;
 };
 
 struct NcclHost {
@@ -45,7 +44,9 @@ struct NcclHost {
   int channels_gpu_direct = 0;
   std::set<std::string> gpu_direct_disabled;  // devices
   std::set<NcclQueue> queues;
-  std::set<NcclMerged> merged;
+  // What the number behind "NET/IB/" stands for, where the log says it: "Made virtual device [4] name=a+b … ndevs=2" is
+  // two devices that NCCL uses as one.
+  std::map<int, std::vector<std::string>> virtual_devices;
   bool no_device = false;  // "NET/IB : No device found."
 };
 
@@ -57,8 +58,10 @@ struct NcclLog {
   int route_overrides = 0;            // "Subnet-aware routing: overriding dev"
   bool listeners_capped = false;      // "ListenerRouting … advertised=2 observed=4"
   bool tree_failed = false;
+  bool started = false;               // "Init START": newer releases say so before they begin
   bool complete = false;              // a communicator came to be
-  std::vector<std::string> warnings;  // "NCCL WARN" lines, at most a few, as they stand
+  std::vector<NcclWarning> warnings;  // each once, at most some
+  std::optional<std::string> error;   // the first line of the job's own in which it tells of an error of NCCL
   int lines = 0;                      // that were NCCL's
 };
 

@@ -49,6 +49,40 @@ TEST(NcclLog, TwoHalvesWithAllChannelsOnOneAreOneHalfToo) {
   NcclLog log = load("good");
   log.hosts.begin()->second.channels = {{"NET/IB/0", 8}};
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
+  EXPECT_THAT(describe(log), HasSubstr("(one half only)"));
+}
+
+TEST(NcclLog, APluginsChannelsAreJudgedAsNcclsOwn) {
+  NcclLog log = load("plugin-one-half");
+  EXPECT_THAT(describe(log), HasSubstr("RDMA over rocep1s0f1 and roceP2p1s0f1 (one half only)"));
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
+  log.hosts.begin()->second.channels["NET/IBext_v10/1"] = 1;
+  EXPECT_THAT(describe(log), HasSubstr("(both halves)"));
+  EXPECT_THAT(rules_of(log), IsEmpty());
+}
+
+TEST(NcclLog, AMergedDeviceOfOnePciDomainIsOneHalf) {
+  const NcclLog log = load("merged-one-half");
+  EXPECT_THAT(describe(log), HasSubstr("(one half only)"));
+  const std::vector<Finding> findings = judge(log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "nccl-one-half");
+  EXPECT_THAT(findings[0].evidence, HasSubstr("2 by NET/IB/4, all on rocep1s0f0 and rocep1s0f1"));
+}
+
+TEST(NcclLog, HalvesMergedByForceAreBoth) {
+  NcclLog log = load("merged");
+  log.hosts.begin()->second.virtual_devices = {{4, {"rocep1s0f0", "roceP2p1s0f0"}}};
+  log.hosts.begin()->second.channels = {{"NET/IB/4", 4}};
+  EXPECT_THAT(describe(log), HasSubstr("rocep1s0f0+roceP2p1s0f0 as one device\n"));
+  EXPECT_THAT(rules_of(log), IsEmpty());
+}
+
+TEST(NcclLog, ChannelsOfANumberThatNothingExplainsAreNotGuessed) {
+  NcclLog log = load("good");
+  log.hosts.begin()->second.channels = {{"NET/IB/7", 4}};
+  EXPECT_THAT(describe(log), HasSubstr("(both halves)"));
+  EXPECT_THAT(rules_of(log), IsEmpty());
 }
 
 TEST(NcclLog, TcpIsTheWorstAndTheReasonIsGiven) {
@@ -84,6 +118,67 @@ TEST(NcclLog, ARingThatCollapsedIsToldWithTheFailedConnection) {
   const NcclLog log = load("ring-collapse");
   EXPECT_THAT(describe(log), HasSubstr("no communicator came to be"));
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-ring-collapse", "nccl-connect"));
+}
+
+TEST(NcclLog, AFailureIsToldByItsCauseNotByWhatFollowedOnOtherRanks) {
+  const NcclLog log = load("no-kernel-image");
+  EXPECT_THAT(describe(log), HasSubstr("no communicator came to be"));
+  const std::vector<Finding> findings = judge(log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "nccl-failed");
+  EXPECT_EQ(findings[0].severity, Severity::kFault);
+  EXPECT_EQ(findings[0].node, "spark-a");
+  EXPECT_THAT(findings[0].what, HasSubstr("no code for this GPU"));
+  EXPECT_THAT(findings[0].evidence, HasSubstr("Cuda failure 209"));
+}
+
+TEST(NcclLog, FailuresAreExplainedInWords) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"Duplicate GPU detected : rank 0 and rank 1 both on CUDA device f01000", "two ranks were put on one GPU"},
+      {"Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1", "two ranks"},
+      {"Call to ibv_reg_mr failed with error Cannot allocate memory", "locked for RDMA"},
+      {"NET/IB : Unable to register memory", "locked for RDMA"},
+      {"Bootstrap : no socket interface found", "no interface to meet"},
+      {"Call to connect to 172.17.0.1<41235> failed : Connection refused", "could not be reached over TCP"},
+      {"socketPollConnect: connect to 10.0.0.2<4000> returned No route to host, exceeded error retry count",
+       "over TCP"},
+      {"Cuda failure 2 'out of memory'", "no memory left"},
+      {"NET/IB : rocep1s0f0:1 async fatal event: local catastrophic error", "RDMA device failed"},
+      {"Cuda failure 101 'invalid device ordinal'", "a CUDA call failed"},
+      {"something that nobody has seen", "NCCL failed"},
+  };
+  for (const auto& [warning, words] : cases) {
+    const std::vector<Finding> findings =
+        judge(parse_nccl_log(std::string("a:1:1 [0] init.cc:9 NCCL WARN ") + warning + "\n"));
+    ASSERT_EQ(findings.size(), 1U) << warning;
+    EXPECT_EQ(findings[0].rule, "nccl-failed");
+    EXPECT_THAT(findings[0].what, HasSubstr(words));
+    EXPECT_EQ(findings[0].evidence, warning);
+  }
+}
+
+TEST(NcclLog, AnErrorThatTheJobItselfTellsIsAFailureAlsoAfterAGoodStart) {
+  NcclLog log = load("good");
+  add_nccl_log(log, "spark-a: Test NCCL failure common.cu:1005 'unhandled system error'\n");
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-failed"));
+}
+
+TEST(NcclLog, AStartWithoutAnEndIsAFailureAndALogThatShowsNeitherIsNot) {
+  const std::string start = "a:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 busId f01000 - Init START\n";
+  const std::vector<Finding> findings = judge(parse_nccl_log(start));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_THAT(findings[0].fix, HasSubstr("were all 2 ranks started?"));
+  EXPECT_THAT(rules_of(parse_nccl_log("a:1:1 [0] NCCL INFO NET/IB : Using network IB\n")), IsEmpty());
+}
+
+TEST(NcclLog, WarningsOfJobsThatRunWellAreNoFindings) {
+  NcclLog log = load("good");
+  add_nccl_log(log,
+               "a:1:1 [0] net_ib.cc:179 NCCL WARN NET/IB : rocep1s0f0:1 Got non-fatal async event: GID change(18)\n"
+               "a:1:1 [0] socket.cc:58 NCCL WARN socketProgress: Connection closed by remote peer b<4000>\n"
+               "a:1:1 [0] socket.cc:9 NCCL WARN Call to connect returned Connection refused, retrying\n"
+               "a:1:1 [0] x.cc:1 NCCL WARN Cuda failure 4 'driver shutting down'\n");
+  EXPECT_THAT(rules_of(log), IsEmpty());
 }
 
 TEST(NcclLog, OverriddenRoutesAloneAreHowARingWorks) {

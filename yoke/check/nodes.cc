@@ -46,14 +46,6 @@ const NetworkInterface* holder_of(const Machine& machine, Ipv4 address) {
   return nullptr;
 }
 
-// A container runtime's bridge. libvirt's and one's own bridge over the wired port are something else.
-bool is_container_bridge(const NetworkInterface& interface) {
-  if (interface.kind != InterfaceKind::kBridge) return false;
-  constexpr std::string_view kNames[] = {"docker", "br-", "podman", "cni", "virbr", "lxdbr"};
-  return std::any_of(std::begin(kNames), std::end(kNames),
-                     [&](std::string_view name) { return interface.name.starts_with(name); });
-}
-
 struct Held {
   const CheckedNode* node;
   NamedAddress address;

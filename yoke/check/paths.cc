@@ -51,7 +51,7 @@ std::optional<Ends> ends_of(const ClusterView& view, const CheckedNode& node, co
 // Whether the packets of either end leave by something that is no half, so that answers never come back.
 bool goes_elsewhere(const ClusterView& view, const HalfEnd& from, const HalfEnd& to) {
   const auto way = route_to(*from.node->machine, to.address->address);
-  return way && !view.find_half(from.node->name, *way);
+  return way && *way != from.bond && !view.find_half(from.node->name, *way);
 }
 
 // From outside it cannot be seen which end swallows a connection. The one that is called does as a rule; where only
@@ -115,7 +115,7 @@ AdviceList find_differing_mtus(const ClusterView& view) {
                                  peer->name, peer->node->name, peer->interface->mtu, view.mtu_wanted()),
          .consequence = "TCP agrees on the smaller; RDMA writes end in retry errors (IBV_WC_RETRY_EXC_ERR), "
                         "and large datagrams vanish",
-         .fix = fmt::format("'ip link set {} mtu {}' on {}; 'yoke link setup' makes it last", end.name,
+         .fix = fmt::format("'ip link set {} mtu {}' on {}; 'yoke link setup' makes it last", end.handle(),
                             view.mtu_wanted(), end.node->name)});
   }
   return list;

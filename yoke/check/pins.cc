@@ -5,95 +5,85 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <map>
 #include <set>
 
 #include "yoke/base/text.h"
+#include "yoke/check/pin_list.h"
 #include "yoke/check/rules.h"
 
 namespace yoke {
 namespace {
 
-enum class Match { kPrefix, kExact };
-enum class Names { kInterfaces, kRdmaDevices, kEither };
-
-struct PinKind {
-  std::string_view variable;
-  Names names;
-  Match match;  // without a sign before the list
-};
-// NCCL's lists hold prefixes unless they begin with '='; the others' hold whole names.
-constexpr std::array kPins = {
-    PinKind{"NCCL_IB_HCA", Names::kRdmaDevices, Match::kPrefix},
-    PinKind{"NCCL_SOCKET_IFNAME", Names::kInterfaces, Match::kPrefix},
-    PinKind{"GLOO_SOCKET_IFNAME", Names::kInterfaces, Match::kExact},
-    PinKind{"TP_SOCKET_IFNAME", Names::kInterfaces, Match::kExact},
-    PinKind{"UCX_NET_DEVICES", Names::kEither, Match::kExact},
-    PinKind{"OMPI_MCA_btl_tcp_if_include", Names::kInterfaces, Match::kExact},
-};
-
-struct Pin {
-  const PinKind* kind;
-  const CheckedNode* node;
-  const NetworkSetting* setting;
-  bool excludes = false;
-  Match match = Match::kExact;
-  std::vector<std::string> entries;  // names without port numbers
-};
-
-Pin read_pin(const PinKind& kind, const CheckedNode& node, const NetworkSetting& setting) {
-  Pin pin{.kind = &kind, .node = &node, .setting = &setting, .match = kind.match};
-  std::string_view list = trim(setting.value);
-  if (list.starts_with('^')) {
-    pin.excludes = true;
-    list.remove_prefix(1);
-  }
-  if (list.starts_with('=')) {
-    pin.match = Match::kExact;
-    list.remove_prefix(1);
-  }
-  for (const std::string& entry : split(list, ',')) {
-    const std::string name(trim(std::string_view(entry).substr(0, entry.find(':'))));
-    // "all" is UCX's word; a network ("192.168.1.0/24") is Open MPI's.
-    if (name.empty() || name == "all" || name.find('/') != std::string::npos) continue;
-    pin.entries.push_back(name);
-  }
-  return pin;
+// Whether a job between nodes can use it: a device with an active port, an interface with a link and an address that is
+// no container's bridge; every machine has those, and loopback, with the same address.
+bool is_usable(const Pin& pin, const std::string& name) {
+  const RdmaDevice* device = pin.rdma_device(name);
+  if (device && device->state == "ACTIVE") return true;
+  const NetworkInterface* interface = pin.interface(name);
+  return interface && interface->up && interface->carrier && interface->kind != InterfaceKind::kLoopback &&
+         !is_container_bridge(*interface) && !(interface->addresses.empty() && interface->ipv6_addresses.empty());
 }
 
-std::vector<Pin> pins_of(const ClusterView& view) {
-  std::vector<Pin> pins;
-  for (const CheckedNode& node : view.facts.nodes) {
-    if (!node.machine) continue;
-    for (const NetworkSetting& setting : node.machine->settings) {
-      for (const PinKind& kind : kPins) {
-        if (setting.name == kind.variable) pins.push_back(read_pin(kind, node, setting));
-      }
-    }
-  }
-  return pins;
+std::string why_unusable(const Pin& pin, const std::string& name) {
+  const NetworkInterface* interface = pin.interface(name);
+  if (!interface) return fmt::format("{} has no active port", name);
+  if (is_container_bridge(*interface)) return fmt::format("{} is a container bridge, which every machine has", name);
+  if (interface->kind == InterfaceKind::kLoopback) return fmt::format("{} leads to no other machine", name);
+  return fmt::format("{} has no {}", name, interface->up && interface->carrier ? "address" : "link");
 }
 
-std::vector<std::string> names_for(const Pin& pin) {
+// What is pinned is a half in use, or a fast port while none has a link: then other rules tell what is wrong with it.
+bool is_told_as_half(const ClusterView& view, const Pin& pin, const std::string& name) {
+  const RdmaDevice* device = pin.rdma_device(name);
+  const std::string interface = device ? device->interface.value_or("") : name;
+  if (view.find_half(pin.node->name, interface)) return true;
+  const NetworkInterface* found = find_interface(*pin.node->machine, interface);
+  const std::vector<const HalfEnd*> halves = view.halves_of(*pin.node);
+  return (device || (found && found->half)) &&
+         std::none_of(halves.begin(), halves.end(), [](const HalfEnd* end) { return end->is_up(); });
+}
+
+// The names to pin instead: the halves' devices for RDMA, their interfaces for TCP, and to meet by the first of these,
+// which in a ring does not lead to every node.
+std::vector<std::string> names_of_halves(const ClusterView& view, const Pin& pin) {
   std::vector<std::string> names;
-  if (pin.kind->names != Names::kRdmaDevices) {
-    for (const NetworkInterface& interface : pin.node->machine->interfaces) names.push_back(interface.name);
+  for (const HalfEnd* end : view.halves_of(*pin.node)) {
+    if (!end->works()) continue;
+    if (pin.kind->names == PinNames::kInterfaces) names.push_back(end->handle());
+    if (pin.kind->names != PinNames::kInterfaces && end->rdma) names.push_back(end->rdma->name);
   }
-  if (pin.kind->names != Names::kInterfaces) {
-    for (const RdmaDevice& device : pin.node->machine->rdma_devices) names.push_back(device.name);
-  }
+  const auto& cluster = view.facts.cluster;
+  const bool ring = cluster && cluster->fabric && cluster->fabric->topology == Topology::kRing;
+  const bool meets = pin.kind->variable.ends_with("_SOCKET_IFNAME");
+  if (meets && !names.empty()) names.resize(ring ? 0 : 1);
   return names;
 }
 
-std::vector<std::string> matches(const Pin& pin, const std::string& entry) {
-  std::vector<std::string> found;
-  for (const std::string& name : names_for(pin)) {
-    if (pin.match == Match::kExact ? name == entry : name.starts_with(entry)) found.push_back(name);
+// What turns RDMA off for NCCL; empty: this setting does not.
+std::string how_rdma_is_off(const NetworkSetting& setting) {
+  const std::string value(trim(setting.value));
+  if (setting.name == "NCCL_IB_DISABLE" && !value.empty() && value.find_first_not_of("0123456789") == value.npos &&
+      value.find_first_not_of('0') != value.npos) {
+    return "it switches InfiniBand and RoCE off";
   }
-  return found;
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  constexpr std::string_view kSocket = "socket";
+  if (setting.name == "NCCL_NET" && std::equal(value.begin(), value.end(), kSocket.begin(), kSocket.end(), same)) {
+    return "it asks for TCP";
+  }
+  return "";
 }
 
-std::string quoted(const Pin& pin) {
-  return fmt::format("{}={}", pin.setting->name, printable(pin.setting->value, 80));
+Advice without_rdma(const CheckedNode& node, const NetworkSetting& setting, std::string_view how) {
+  return {.node = node.name,
+          .subject = setting.name,
+          .what = fmt::format("{} keeps NCCL on {} from using RDMA", setting.name, node.name),
+          .evidence = fmt::format("{}={} in {}: {}, and the machine has active RDMA ports", setting.name,
+                                  printable(setting.value, 80), setting.where, how),
+          .consequence = "NCCL talks TCP: a fraction of the rate, and several times the latency of every all-reduce",
+          .fix = fmt::format("remove the line, or 'unset {}'", setting.name)};
 }
 
 // A prefix is too wide where it takes more than the device of just that name ("mlx5_1" takes mlx5_10), or interfaces of
@@ -101,13 +91,30 @@ std::string quoted(const Pin& pin) {
 bool is_too_wide(const Pin& pin, const std::string& entry, const std::vector<std::string>& found) {
   if (found.size() < 2) return false;
   if (std::find(found.begin(), found.end(), entry) != found.end()) return true;
-  if (pin.kind->names != Names::kInterfaces) return false;
+  if (pin.kind->names != PinNames::kInterfaces) return false;
   std::set<bool> fast;
   for (const std::string& name : found) {
     const NetworkInterface* interface = find_interface(*pin.node->machine, name);
     if (interface && interface->up && interface->carrier) fast.insert(interface->half.has_value());
   }
   return fast.size() > 1;
+}
+
+// The devices that are meant, by name. Which of two networks is meant only its owner knows.
+std::string exact_instead(const Pin& pin) {
+  std::vector<std::string> fast, others;
+  for (const std::string& entry : pin.entries) {
+    const std::vector<std::string> found = pin.matches(entry);
+    const bool itself = std::find(found.begin(), found.end(), entry) != found.end();
+    for (const std::string& name : itself ? std::vector{entry} : found) {
+      const NetworkInterface* interface = pin.interface(name);
+      if (!itself && !is_usable(pin, name)) continue;
+      (interface && interface->half ? fast : others).push_back(name);
+    }
+  }
+  if (fast.empty() || others.empty()) return "write it exact: " + pin.write(fast.empty() ? others : fast);
+  return fmt::format("write exactly what is meant: {} to meet over the management network, or {} over the fast halves",
+                     pin.write(others), pin.write(fast));
 }
 
 }  // namespace
@@ -119,8 +126,7 @@ AdviceList find_empty_pins(const ClusterView& view) {
     if (!node.machine) continue;
     for (const NetworkSetting& setting : node.machine->settings) {
       const bool known =
-          std::find(kOthers.begin(), kOthers.end(), setting.name) != kOthers.end() ||
-          std::any_of(kPins.begin(), kPins.end(), [&](const PinKind& kind) { return kind.variable == setting.name; });
+          std::find(kOthers.begin(), kOthers.end(), setting.name) != kOthers.end() || is_pin(setting.name);
       if (!known || !trim(setting.value).empty()) continue;
       list.push_back({.node = node.name,
                       .subject = setting.name,
@@ -141,19 +147,18 @@ AdviceList find_pins_of_absent_devices(const ClusterView& view) {
     if (pin.excludes) continue;
     std::vector<std::string> absent;
     for (const std::string& entry : pin.entries) {
-      if (matches(pin, entry).empty()) absent.push_back(entry);
+      if (pin.matches(entry).empty()) absent.push_back(entry);
     }
     if (absent.empty()) continue;
-    list.push_back(
-        {.node = pin.node->name,
-         .subject = pin.setting->name,
-         .what = fmt::format("{} names what {} does not have: {}", pin.setting->name, pin.node->name,
-                             fmt::join(absent, ", ")),
-         .evidence =
-             fmt::format("{} in {}; there are {}", quoted(pin), pin.setting->where, fmt::join(names_for(pin), ", ")),
-         .consequence = "that half is not used, or the job does not start; on another node the same name may "
+    list.push_back({.node = pin.node->name,
+                    .subject = pin.setting->name,
+                    .what = fmt::format("{} names what {} does not have: {}", pin.setting->name, pin.node->name,
+                                        fmt::join(absent, ", ")),
+                    .evidence = fmt::format("{}; there are {}", pin.place(), fmt::join(pin.names(), ", ")),
+                    .consequence =
+                        "that half is not used, or the job does not start; on another node the same name may "
                         "be right",
-         .fix = fmt::format("name this node's own devices, or remove {}", pin.setting->name)});
+                    .fix = fmt::format("name this node's own devices, or remove {}", pin.setting->name)});
   }
   return list;
 }
@@ -161,24 +166,71 @@ AdviceList find_pins_of_absent_devices(const ClusterView& view) {
 AdviceList find_pins_of_one_half(const ClusterView& view) {
   AdviceList list;
   for (const Pin& pin : pins_of(view)) {
-    if (pin.excludes || pin.kind->variable != "NCCL_IB_HCA" || pin.entries.empty()) continue;
-    std::set<std::string> chosen;
-    for (const std::string& entry : pin.entries) {
-      for (const std::string& name : matches(pin, entry)) chosen.insert(name);
-    }
-    std::vector<std::string> used, left_out;
+    if (pin.kind->variable != "NCCL_IB_HCA" || pin.entries.empty()) continue;
+    const std::set<std::string> chosen = pin.chosen();
+    std::map<int, std::vector<std::string>> used, left_out;  // by port: one that is left out whole is somebody's choice
     for (const HalfEnd* end : view.halves_of(*pin.node)) {
       if (!end->is_up() || !end->rdma) continue;
-      (chosen.contains(end->rdma->name) ? used : left_out).push_back(end->rdma->name);
+      (chosen.contains(end->rdma->name) ? used : left_out)[end->port].push_back(end->rdma->name);
     }
-    if (used.empty() || left_out.empty()) continue;
+    std::vector<std::string> all, missing;
+    for (const auto& [port, names] : used) {
+      all.insert(all.end(), names.begin(), names.end());
+      missing.insert(missing.end(), left_out[port].begin(), left_out[port].end());
+    }
+    if (missing.empty()) continue;
+    all.insert(all.end(), missing.begin(), missing.end());
     list.push_back({.node = pin.node->name,
                     .subject = pin.setting->name,
                     .what = fmt::format("{} leaves out a half of {}", pin.setting->name, pin.node->name),
-                    .evidence = fmt::format("{} in {}; {} has a link too", quoted(pin), pin.setting->where,
-                                            fmt::join(left_out, ", ")),
+                    .evidence = fmt::format("{}; {} has a link too", pin.place(), fmt::join(missing, ", ")),
                     .consequence = "NCCL runs at half of the cable's rate (about 12 instead of 22 GB/s on a Spark)",
-                    .fix = fmt::format("NCCL_IB_HCA=={},{}", fmt::join(used, ","), fmt::join(left_out, ","))});
+                    .fix = pin.write(all)});
+  }
+  return list;
+}
+
+AdviceList find_pins_without_rdma(const ClusterView& view) {
+  AdviceList list;
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine || !has_active_rdma(*node.machine)) continue;
+    for (const NetworkSetting& setting : node.machine->settings) {
+      const std::string how = how_rdma_is_off(setting);
+      if (!how.empty()) list.push_back(without_rdma(node, setting, how));
+    }
+  }
+  for (const Pin& pin : pins_of(view)) {
+    const bool none_left = pin.excludes && pin.kind->variable == "NCCL_IB_HCA" && pin.chosen().empty();
+    if (none_left && has_active_rdma(*pin.node->machine)) {
+      list.push_back(without_rdma(*pin.node, *pin.setting, "it leaves no device"));
+    }
+  }
+  return list;
+}
+
+AdviceList find_unusable_pins(const ClusterView& view) {
+  AdviceList list;
+  for (const Pin& pin : pins_of(view)) {
+    const std::set<std::string> chosen = pin.chosen();
+    const bool alone = view.facts.nodes.size() == 1 && view.halves.empty();  // where to should it lead?
+    if (pin.entries.empty() || chosen.empty() || alone) continue;
+    const bool passes = std::any_of(chosen.begin(), chosen.end(), [&](const std::string& name) {
+      return is_usable(pin, name) || is_told_as_half(view, pin, name);
+    });
+    if (passes) continue;
+    std::vector<std::string> reasons;
+    for (const std::string& name : chosen) reasons.push_back(why_unusable(pin, name));
+    const std::vector<std::string> better = names_of_halves(view, pin);
+    list.push_back(
+        {.node = pin.node->name,
+         .subject = pin.setting->name,
+         .what = fmt::format("{} leaves {} nothing that leads to other nodes", pin.setting->name, pin.node->name),
+         .evidence = fmt::format("{}; {}", pin.place(), fmt::join(reasons, "; ")),
+         .consequence = pin.kind->names == PinNames::kRdmaDevices
+                            ? "NCCL finds no RDMA device and talks TCP, or the job does not start"
+                            : "the ranks do not find each other: the job fails at its start, or hangs",
+         .fix = better.empty() ? fmt::format("remove the line, or 'unset {}'", pin.setting->name)
+                               : fmt::format("name what has a link: {}", pin.write(better))});
   }
   return list;
 }
@@ -186,18 +238,18 @@ AdviceList find_pins_of_one_half(const ClusterView& view) {
 AdviceList find_wide_pins(const ClusterView& view) {
   AdviceList list;
   for (const Pin& pin : pins_of(view)) {
-    if (pin.excludes || pin.match == Match::kExact) continue;
+    if (pin.excludes || pin.match == PinMatch::kExact) continue;
     for (const std::string& entry : pin.entries) {
-      const std::vector<std::string> found = matches(pin, entry);
+      const std::vector<std::string> found = pin.matches(entry);
       if (!is_too_wide(pin, entry, found)) continue;
-      list.push_back({.node = pin.node->name,
-                      .subject = pin.setting->name,
-                      .what = fmt::format("'{}' in {} matches more than one device of {}", entry, pin.setting->name,
-                                          pin.node->name),
-                      .evidence = fmt::format("{} in {}; without '=' it is a prefix and takes {}", quoted(pin),
-                                              pin.setting->where, fmt::join(found, ", ")),
-                      .consequence = "NCCL chooses among them by itself, not alike on all nodes",
-                      .fix = fmt::format("write it exact: {}=={}", pin.setting->name, fmt::join(pin.entries, ","))});
+      list.push_back(
+          {.node = pin.node->name,
+           .subject = pin.setting->name,
+           .what =
+               fmt::format("'{}' in {} matches more than one device of {}", entry, pin.setting->name, pin.node->name),
+           .evidence = fmt::format("{}; without '=' it is a prefix and takes {}", pin.place(), fmt::join(found, ", ")),
+           .consequence = "NCCL chooses among them by itself, not alike on all nodes",
+           .fix = exact_instead(pin)});
     }
   }
   return list;

@@ -36,6 +36,14 @@ std::optional<std::string> hide_mac(std::string_view word) {
   return std::string(word.substr(0, 8)) + ":xx:xx:xx";
 }
 
+// "enx00e04c680001": udev names an adapter on USB by its address.
+std::optional<std::string> hide_mac_in_name(std::string_view word) {
+  constexpr std::array<std::string_view, 3> kStarts = {"enx", "wlx", "wwx"};
+  const bool named = std::any_of(kStarts.begin(), kStarts.end(), [&](auto s) { return word.starts_with(s); });
+  if (!named || word.size() < 15 || !std::all_of(word.begin() + 3, word.begin() + 15, is_hex)) return std::nullopt;
+  return std::string(word.substr(0, 9)) + "xxxxxx" + std::string(word.substr(15));
+}
+
 // Two colons and more with nothing but hexadecimal digits: IPv6 addresses, GIDs and GUIDs hold the MAC address too. An
 // IPv4-mapped one is an IPv4 address.
 std::optional<std::string> hide_ipv6(std::string_view word) {
@@ -86,6 +94,8 @@ std::string hide_parts(std::string_view word, const std::vector<std::string>& na
       out += "x.x.x.x";
     } else if (std::find(names.begin(), names.end(), part) != names.end()) {
       out += "user";
+    } else if (const auto name = hide_mac_in_name(part)) {
+      out += *name;
     } else {
       out += looks_like_token(part) ? "(left out)" : std::string(part);
     }

@@ -18,6 +18,12 @@ TEST(Redact, VersionsPciAddressesAndTimesStay) {
 
 TEST(Redact, MacAddressesKeepTheirMakerOnly) { EXPECT_EQ(redact("mac 4c:bb:47:0a:10:00."), "mac 4c:bb:47:xx:xx:xx."); }
 
+TEST(Redact, NamesMadeOfMacAddressesKeepTheMakerOnly) {
+  EXPECT_EQ(redact("NCCL_SOCKET_IFNAME=enx00e04c680001, enx00e04c680001:192.168.1.2, wlx00e04cabcdef.100"),
+            "NCCL_SOCKET_IFNAME=enx00e04cxxxxxx, enx00e04cxxxxxx:192.168.1.2, wlx00e04cxxxxxx.100");
+  EXPECT_EQ(redact("enxyz enx0 enP7s7"), "enxyz enx0 enP7s7");
+}
+
 TEST(Redact, Ipv6AddressesGidsAndGuidsGo) {
   EXPECT_EQ(redact("fe80::4ebb:47ff:fe0a:1000/64"), "fe80::x/64");
   EXPECT_EQ(redact("2001:db8::1"), "x:x::x");

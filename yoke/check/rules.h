@@ -88,6 +88,8 @@ AdviceList find_stale_gid_pins(const ClusterView& view);
 // pins
 AdviceList find_empty_pins(const ClusterView& view);
 AdviceList find_pins_of_absent_devices(const ClusterView& view);
+AdviceList find_pins_without_rdma(const ClusterView& view);
+AdviceList find_unusable_pins(const ClusterView& view);
 AdviceList find_pins_of_one_half(const ClusterView& view);
 AdviceList find_wide_pins(const ClusterView& view);
 // nccl

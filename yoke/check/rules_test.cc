@@ -222,6 +222,34 @@ std::vector<Case> device_cases() {
       {"pin-empty", "SocketInterface", [](CheckFacts& f) { set(f, "GLOO_SOCKET_IFNAME", " "); }},
       {"pin-absent", "Hca", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "=mlx5_0,rocep1s0f0,roceP2p1s0f0"); }},
       {"pin-absent", "Interface", [](CheckFacts& f) { set(f, "GLOO_SOCKET_IFNAME", "eth0"); }},
+      {"pin-no-rdma", "Disabled", [](CheckFacts& f) { set(f, "NCCL_IB_DISABLE", "1"); }, "spark-2", "NCCL_IB_DISABLE"},
+      {"pin-no-rdma", "Socket", [](CheckFacts& f) { set(f, "NCCL_NET", "Socket"); }, "spark-2", "NCCL_NET"},
+      {"pin-no-rdma", "EveryDeviceExcluded", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "^roce"); }},
+      {"pin-no-rdma", "AccountsForASlowAllReduce",
+       [](CheckFacts& f) {
+         set(f, "NCCL_IB_DISABLE", "1");
+         f.measurement = made_measurement();
+         f.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{3e9};
+       }},
+      {"pin-unusable", "TheOtherPortsDevices", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "rocep1s0f1,roceP2p1s0f1"); },
+       "spark-2", "NCCL_IB_HCA"},
+      {"pin-unusable", "CabledPortExcluded", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "^=rocep1s0f0,roceP2p1s0f0"); }},
+      {"pin-unusable", "ThePlaybooksPortWithTheCableInTheOther",
+       [](CheckFacts& f) { set(f, "NCCL_SOCKET_IFNAME", "enp1s0f1np1"); }, "spark-2", "NCCL_SOCKET_IFNAME"},
+      {"pin-unusable", "DockersBridge",
+       [](CheckFacts& f) {
+         NetworkInterface bridge{.name = "docker0", .kind = InterfaceKind::kBridge, .mac = "", .up = true};
+         bridge.carrier = true;
+         bridge.addresses = {*parse_ipv4_prefix("172.17.0.1/16")};
+         f.nodes[1].machine->interfaces.push_back(bridge);
+         set(f, "GLOO_SOCKET_IFNAME", "docker0");
+       }},
+      {"pin-unusable", "WithoutAnAddress",
+       [](CheckFacts& f) {
+         interface_of(f, 1, "enp1s0f1np1").up = interface_of(f, 1, "enp1s0f1np1").carrier = true;
+         set(f, "OMPI_MCA_btl_tcp_if_include", "enp1s0f1np1");
+       }},
+      {"pin-one-half", "SecondHalfExcluded", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "^roceP2p1s0f0"); }},
       {"pin-one-half", "FirstHalfOnly", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "=rocep1s0f0"); }},
       {"pin-wide", "PrefixOfFastAndManagement", [](CheckFacts& f) { set(f, "NCCL_SOCKET_IFNAME", "en"); }},
       {"pin-wide", "PrefixOfNumberedDevices",

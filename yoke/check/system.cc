@@ -36,11 +36,6 @@ AdviceList disagreement(const ClusterView& view, std::string_view noun, const As
   return {advice};
 }
 
-bool has_active_rdma(const Machine& machine) {
-  return std::any_of(machine.rdma_devices.begin(), machine.rdma_devices.end(),
-                     [](const RdmaDevice& device) { return device.state == "ACTIVE"; });
-}
-
 }  // namespace
 
 AdviceList find_kernels_without_cma(const ClusterView& view) {
@@ -98,8 +93,11 @@ AdviceList find_containers_without_rdma(const ClusterView& view) {
                     .evidence = fmt::format("inside {}; the machine has RDMA devices, but there is no /dev/infiniband",
                                             *node.machine->containers.inside),
                     .consequence = "NCCL falls back to TCP without an error (NET/Socket)",
-                    .fix = "start it with --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1, and "
-                           "--network=host"});
+                    .fix = node.machine->containers.inside == "kubernetes"
+                               ? "give the pod the devices (the RDMA device plugin's resource in its limits), IPC_LOCK "
+                                 "and hostNetwork"
+                               : "start it with --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1, and "
+                                 "--network=host"});
   }
   return list;
 }

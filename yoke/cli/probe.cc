@@ -57,7 +57,8 @@ int probe_one(Session& session, const ProbeOptions& options) {
       session.print_json(Document::map({{"capture", Document::string(*options.capture)}}));
     } else {
       session.print(
-          fmt::format("Written to {}. It holds MAC and IP addresses and host names; no serial numbers.\n"
+          fmt::format("Written to {}. It holds MAC and IP addresses, host names and the user's home folder; no serial "
+                      "numbers.\n"
                       "See it again with: yoke probe --root {}\n",
                       *options.capture, *options.capture));
     }

@@ -2,8 +2,43 @@
 #include <array>
 
 #include "yoke/probe/collectors.h"
+#include "yoke/probe/tree_values.h"
 
 namespace yoke {
+namespace {
+
+struct Mark {
+  const char* file;
+  const char* runtime;
+};
+// Files that a runtime puts into its containers. A pod's come first: below it is one of the others.
+constexpr std::array kMarks = {Mark{"/var/run/secrets/kubernetes.io/serviceaccount", "kubernetes"},
+                               Mark{"/run/.containerenv", "podman"}, Mark{"/.dockerenv", "docker"},
+                               Mark{"/.singularity.d", "apptainer"}};
+
+// The first process of a container, where it sees the machine's control groups. On the machine itself it is systemd, in
+// /init.scope; a container with control groups of its own shows only "/".
+std::optional<std::string> runtime_of_group(const std::string& groups) {
+  constexpr std::array kGroups = {Mark{"kubepods", "kubernetes"}, Mark{"libpod", "podman"}, Mark{"/docker", "docker"},
+                                  Mark{"containerd", "containerd"}};
+  for (const Mark& mark : kGroups) {
+    if (groups.find(mark.file) != std::string::npos) return mark.runtime;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> find_container(const Sources& sources) {
+  const FileTree& files = *sources.files;
+  if (sources.system.container) return sources.system.container;
+  for (const Mark& mark : kMarks) {
+    if (files.exists(mark.file)) return mark.runtime;
+  }
+  // enroot leaves a lock in the root that it starts, which begins with /etc/rc.
+  if (files.exists("/.lock") && files.exists("/etc/rc")) return "enroot";
+  return runtime_of_group(read_if_allowed(files, "/proc/1/cgroup").value_or(""));
+}
+
+}  // namespace
 
 void collect_containers(const Sources& sources, Machine& machine) {
   const FileTree& files = *sources.files;
@@ -16,8 +51,7 @@ void collect_containers(const Sources& sources, Machine& machine) {
                                     "/etc/cdi/nvidia.yaml", "/var/run/cdi/nvidia.yaml"};
   containers.gpu =
       std::any_of(kGpuFiles.begin(), kGpuFiles.end(), [&](const char* file) { return files.exists(file); });
-  if (files.exists("/.dockerenv")) containers.inside = "docker";
-  if (files.exists("/run/.containerenv")) containers.inside = "podman";
+  containers.inside = find_container(sources);
   containers.rdma_access = files.list("/dev/infiniband");
   std::erase(containers.rdma_access, "by-path");
   std::erase(containers.rdma_access, "by-ibdev");

@@ -101,6 +101,17 @@ std::optional<int> choose_gid(const std::vector<GidEntry>& gids, const NetworkIn
   return self_given;
 }
 
+// Who has the function's addresses: its interface, or the bond over it where the GIDs name that one (RoCE over a bond,
+// as mlx5_bond_0).
+const NetworkInterface& address_holder(const Machine& machine, const NetworkInterface& interface,
+                                       const std::vector<GidEntry>& gids) {
+  const NetworkInterface* bond = interface.master ? find_interface(machine, *interface.master) : nullptr;
+  const bool over_bond =
+      bond && bond->kind == InterfaceKind::kBond &&
+      std::any_of(gids.begin(), gids.end(), [&](const GidEntry& gid) { return gid.interface == bond->name; });
+  return over_bond ? *bond : interface;
+}
+
 NetworkInterface* interface_at(Machine& machine, const std::string& pci_address, const std::vector<GidEntry>& gids) {
   NetworkInterface* found = nullptr;
   for (NetworkInterface& interface : machine.interfaces) {
@@ -131,7 +142,7 @@ RdmaDevice read_device(const FileTree& files, const std::string& name, Machine& 
       device.pci_address ? interface_at(machine, *device.pci_address, device.gids) : nullptr;
   if (!interface) return device;
   device.interface = interface->name;
-  device.gid_index = choose_gid(device.gids, *interface);
+  device.gid_index = choose_gid(device.gids, address_holder(machine, *interface, device.gids));
   interface->rdma_device = name;
   return device;
 }

@@ -1,4 +1,6 @@
 // NCCL libraries, the variables that steer it, the limit on locked memory, a firewall that is switched on.
+#include <algorithm>
+
 #include "yoke/base/text.h"
 #include "yoke/probe/collectors.h"
 #include "yoke/probe/tree_values.h"
@@ -22,11 +24,46 @@ void read_memlock(const FileTree& files, Machine& machine) {
   }
 }
 
-void add_settings(const FileTree& files, const std::string& path, Machine& machine) {
+enum class Form {
+  kNccl,         // NAME=value and nothing else: to NCCL, "export NAME" is another name
+  kEnvironment,  // pam_env passes over an "export " before the name
+  kShell,
+};
+
+std::vector<Assignment> assignments_in(std::string_view text, Form form) {
+  if (form == Form::kShell) return parse_exports(text);
+  std::vector<Assignment> assignments = parse_assignments(text);
+  for (Assignment& line : assignments) {
+    if (form == Form::kEnvironment) line.name = without_export(line.name);
+  }
+  return assignments;
+}
+
+// The same line in two places, as in /etc/environment and thereby in the environment, is one setting.
+void add_settings(const FileTree& files, const std::string& path, Form form, Machine& machine) {
   const auto text = read_if_allowed(files, path);
   if (!text) return;
-  for (const Assignment& line : parse_assignments(*text)) {
-    if (is_network_variable(line.name)) machine.settings.push_back({line.name, line.value, path});
+  for (const Assignment& line : assignments_in(*text, form)) {
+    if (!is_network_variable(line.name)) continue;
+    const auto same = std::find_if(machine.settings.begin(), machine.settings.end(), [&](const NetworkSetting& known) {
+      return known.name == line.name && known.value == line.value;
+    });
+    if (same == machine.settings.end()) {
+      machine.settings.push_back({line.name, line.value, path});
+    } else if (!same->where.ends_with(path)) {
+      same->where += ", " + path;
+    }
+  }
+}
+
+// Where people put such lines by hand. A session of ssh that runs one command reads few of them, a user's terminal all.
+void add_shell_settings(const Sources& sources, Machine& machine) {
+  const FileTree& files = *sources.files;
+  for (const std::string& name : files.list("/etc/profile.d")) {
+    if (name.ends_with(".sh")) add_settings(files, "/etc/profile.d/" + name, Form::kShell, machine);
+  }
+  for (const char* name : {"/.profile", "/.bashrc"}) {
+    if (sources.system.home) add_settings(files, *sources.system.home + name, Form::kShell, machine);
   }
 }
 
@@ -43,10 +80,11 @@ void collect_settings(const Sources& sources, Machine& machine) {
   const FileTree& files = *sources.files;
   machine.nccl = sources.system.nccl;
   machine.settings = sources.system.environment;
-  add_settings(files, "/etc/environment", machine);
-  add_settings(files, "/etc/nccl.conf", machine);
-  add_settings(files, "/etc/yoke/fabric.env", machine);  // by 'yoke link setup', for engines
-  if (sources.system.home) add_settings(files, *sources.system.home + "/.nccl.conf", machine);
+  add_settings(files, "/etc/environment", Form::kEnvironment, machine);
+  add_settings(files, "/etc/nccl.conf", Form::kNccl, machine);
+  add_settings(files, "/etc/yoke/fabric.env", Form::kEnvironment, machine);  // by 'yoke link setup', for engines
+  if (sources.system.home) add_settings(files, *sources.system.home + "/.nccl.conf", Form::kNccl, machine);
+  add_shell_settings(sources, machine);
   read_memlock(files, machine);
   machine.firewall = find_firewall(files);
 }

@@ -9,6 +9,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/base/tree_file.h"
+#include "yoke/probe/tree_values.h"
 
 namespace yoke {
 namespace {
@@ -74,6 +75,27 @@ TEST(Probe, FindsTheGidOfTheAddressThatTheInterfaceHasNow) {
     if (link.ifname == "enp1s0f0np0") link.addr_info.front().local = "192.168.100.99";
   }
   EXPECT_EQ(halves_of(probe_machine(stale))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "the table is of an old address";
+}
+
+TEST(Probe, TakesTheGidOfTheBondOverAFunction) {
+  Sources sources = load_capture(kFixtures / "spark-pair");
+  MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
+  const std::string port = "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0/infiniband/rocep1s0f0/ports/1";
+  for (const char* entry : {"0", "1", "2", "3"}) tree.add_file(port + "/gid_attrs/ndevs/" + entry, "bond0\n");
+  sources.files = std::make_shared<MemoryTree>(tree);
+  LinkEntry bond;
+  bond.ifindex = 99;
+  bond.ifname = "bond0";
+  for (LinkEntry& link : sources.links.links) {
+    if (link.ifname != "enp1s0f0np0") continue;
+    bond.flags = link.flags;
+    std::swap(bond.addr_info, link.addr_info);
+    link.master = "bond0";
+  }
+  sources.links.links.push_back(bond);
+  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "a master that is no bond";
+  sources.links.links.back().linkinfo = LinkInfo{.info_kind = "bond"};
+  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 3");
 }
 
 TEST(Probe, PrefersAGivenAddressToALinkLocalOne) {
@@ -253,6 +275,83 @@ TEST(Capture, HoldsNoSerialNumberAndNoSecret) {
   EXPECT_EQ(machine.settings, (std::vector<NetworkSetting>{{"NCCL_IB_HCA", "rocep1s0f0", "/etc/environment"},
                                                            {"NCCL_DEBUG", "INFO", "/etc/nccl.conf"}}));
   EXPECT_EQ(print_json(to_json(machine)).find("NOT-A-SERIAL"), std::string::npos);
+}
+
+Sources spark_with(const std::vector<std::pair<std::string, std::string>>& files) {
+  Sources sources = load_capture(kFixtures / "spark-pair");
+  MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
+  for (const auto& [path, content] : files) tree.add_file(path, content);
+  sources.files = std::make_shared<MemoryTree>(tree);
+  sources.system.home = "/home/alice";
+  return sources;
+}
+
+TEST(Settings, OfShellsAreReadAndTheSameLineInTwoPlacesIsOne) {
+  Sources sources = spark_with({{"/etc/environment", "export NCCL_IB_HCA=rocep1s0f0\nNCCL_DEBUG=INFO\n"},
+                                {"/etc/nccl.conf", "export NCCL_ALGO=Ring\n"},
+                                {"/etc/profile.d/nccl.sh", "export NCCL_IB_HCA='rocep1s0f0' # by hand\n"},
+                                {"/etc/profile.d/readme", "export NCCL_NET=Socket\n"},
+                                {"/home/alice/.bashrc",
+                                 "if true; then\n  export NCCL_IB_DISABLE=1\nfi\n"
+                                 "export NCCL_ALGO=Tree GLOO_SOCKET_IFNAME=\"eth0\"; echo\n"
+                                 "export UCX_NET_DEVICES=$DEVICES NCCL_NET=IB\n"}});
+  sources.system.environment = {{"NCCL_IB_HCA", "rocep1s0f0", "environment"}};
+  EXPECT_EQ(probe_machine(sources).settings,
+            (std::vector<NetworkSetting>{
+                {"NCCL_IB_HCA", "rocep1s0f0", "environment, /etc/environment, /etc/profile.d/nccl.sh"},
+                {"NCCL_DEBUG", "INFO", "/etc/environment"},
+                {"NCCL_ALGO", "Tree", "/home/alice/.bashrc"},
+                {"GLOO_SOCKET_IFNAME", "eth0", "/home/alice/.bashrc"}}));
+}
+
+TEST(Settings, OnlyLinesThatAShellTakesAsTheyStandAreRead) {
+  const auto exports = [](std::string_view text) {
+    std::string joined;
+    for (const Assignment& found : parse_exports(text)) joined += found.name + "=" + found.value + "|";
+    return joined;
+  };
+  EXPECT_EQ(exports("export A=1\nexport B=\"x y\" C='z'\r\nexport D= E\n"), "A=1|B=x y|C=z|D=|");
+  EXPECT_EQ(exports("export A=1\nexport A=2\n"), "A=2|");
+  EXPECT_EQ(exports("export A=1\nexport A=$A,2\n"), "");
+  EXPECT_EQ(exports("#export A=1\n export B=1\nC=1\nexport\nexport -f f\nexport =1\n"), "");
+  EXPECT_EQ(exports("export A=`x` B=1\nexport C=\"open\nexport D=a\\ b\nexport E=1&&x\n"), "");
+  EXPECT_EQ(exports("export A=a'b'\"c\";B=1"), "A=abc|");
+}
+
+TEST(Capture, OfAShellsFileHoldsOurVariablesAloneAlsoBehindALink) {
+  const ScratchDir scratch("capture");
+  Sources sources = spark_with({{"/home/alice/dots/rc", "export HF_TOKEN=hunter2 NCCL_DEBUG=INFO\nexport A=hunter2\n"},
+                                {"/etc/profile.d/x.sh", "export NCCL_ALGO=\"it's\"'\"' B=hunter2\n# hunter2\n"}});
+  auto tree = std::make_shared<MemoryTree>(dynamic_cast<const MemoryTree&>(*sources.files));
+  tree->add_link("/home/alice/.bashrc", "dots/rc");
+  sources.files = tree;
+  write_capture(sources, scratch.path() / "machine");
+  EXPECT_EQ(read_file(scratch.path() / "machine" / "machine.tree").find("hunter2"), std::string::npos);
+  const Machine machine = probe_machine(load_capture(scratch.path() / "machine"));
+  EXPECT_EQ(machine.settings, (std::vector<NetworkSetting>{{"NCCL_ALGO", "it's\"", "/etc/profile.d/x.sh"},
+                                                           {"NCCL_DEBUG", "INFO", "/home/alice/.bashrc"}}));
+  EXPECT_EQ(machine, probe_machine(sources));
+}
+
+TEST(Containers, AreKnownByTheirRuntimesMarks) {
+  const auto inside = [](const std::vector<std::pair<std::string, std::string>>& files) {
+    return probe_machine(spark_with(files)).containers.inside.value_or("none");
+  };
+  EXPECT_EQ(inside({}), "none");
+  EXPECT_EQ(inside({{"/proc/1/cgroup", "0::/init.scope\n"}}), "none");
+  EXPECT_EQ(inside({{"/proc/1/cgroup", "0::/\n"}}), "none");
+  EXPECT_EQ(inside({{"/.dockerenv", ""}}), "docker");
+  EXPECT_EQ(inside({{"/run/.containerenv", ""}}), "podman");
+  EXPECT_EQ(inside({{"/proc/1/cgroup", "0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-ab.scope\n"}}),
+            "kubernetes");
+  EXPECT_EQ(inside({{"/.dockerenv", ""}, {"/var/run/secrets/kubernetes.io/serviceaccount/token", "t"}}), "kubernetes");
+  EXPECT_EQ(inside({{"/proc/1/cgroup", "1:name=systemd:/docker/0123\n"}}), "docker");
+  EXPECT_EQ(inside({{"/proc/1/cgroup", "0::/default/0123\n1:cpu:/system.slice/containerd.service/x\n"}}), "containerd");
+  EXPECT_EQ(inside({{"/.singularity.d/runscript", ""}}), "apptainer");
+  EXPECT_EQ(inside({{"/.lock", ""}, {"/etc/rc", "exec \"$@\"\n"}}), "enroot");
+  Sources pod = load_capture(kFixtures / "spark-pair");
+  pod.system.container = "kubernetes";
+  EXPECT_EQ(probe_machine(pod).containers.inside, "kubernetes");
 }
 
 TEST(Capture, ThatIsNoneOrBrokenIsToldByItsFile) {

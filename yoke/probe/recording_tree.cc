@@ -4,6 +4,7 @@
 
 #include "yoke/base/text.h"
 #include "yoke/probe/system_facts.h"
+#include "yoke/probe/tree_values.h"
 
 namespace yoke {
 namespace {
@@ -18,15 +19,30 @@ std::string keep_lines(const std::string& content, bool (*keep)(std::string_view
   return kept;
 }
 
+// Written anew: beside a variable of ours may stand one with a token in it.
+std::string only_network_exports(const std::string& content) {
+  std::string kept;
+  for (const Assignment& line : parse_exports(content)) {
+    if (!is_network_variable(line.name)) continue;
+    std::string quoted;
+    for (const char c : line.value) quoted += c == '\'' ? "'\"'\"'" : std::string(1, c);
+    kept += "export " + line.name + "='" + quoted + "'\n";
+  }
+  return kept;
+}
+
 // What of a file goes into a capture, which people send to others.
 std::string without_secrets(const std::string& path, const std::string& content) {
   if (path == "/etc/dgx-release") {
     return keep_lines(content, [](std::string_view line) { return line.find("SERIAL") == std::string_view::npos; });
   }
   if (path == "/etc/environment" || path.ends_with("nccl.conf")) {
-    return keep_lines(content,
-                      [](std::string_view line) { return is_network_variable(line.substr(0, line.find('='))); });
+    return keep_lines(content, [](std::string_view line) {
+      return is_network_variable(without_export(trim(line.substr(0, line.find('=')))));
+    });
   }
+  const bool shell = path.starts_with("/etc/profile.d/") || path.ends_with("/.profile") || path.ends_with("/.bashrc");
+  if (shell) return only_network_exports(content);
   return content;
 }
 
@@ -67,7 +83,8 @@ std::optional<std::string> RecordingTree::read(std::string_view path) const {
   std::optional<std::string> content = inner_.read(path);
   if (content) {
     std::string real = follow(path);
-    files_[real] = without_secrets(real, *content);
+    // By both names: a link ("~/.bashrc" into a folder of one's own) is no way around.
+    files_[real] = without_secrets(real, without_secrets(std::string(path), *content));
   }
   return content;
 }

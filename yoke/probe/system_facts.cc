@@ -18,6 +18,7 @@ template <class Visitor>
 void visit_fields(Visitor& visit, SystemFacts& facts) {
   visit.optional("architecture", facts.architecture);
   visit.optional("home", facts.home);
+  visit.optional("container", facts.container);
   visit.optional("clock_synchronized", facts.clock_synchronized);
   visit.optional("clock_error", facts.clock_error);
   visit.optional("environment", facts.environment);
@@ -37,6 +38,7 @@ SystemFacts read_system() {
   utsname names{};
   if (uname(&names) == 0) facts.architecture = names.machine;
   if (const char* home = std::getenv("HOME"); home && *home == '/') facts.home = home;
+  if (std::getenv("KUBERNETES_SERVICE_HOST")) facts.container = "kubernetes";
   timex clock{};
   if (const int state = adjtimex(&clock); state >= 0) {
     facts.clock_synchronized = state != TIME_ERROR && (clock.status & STA_UNSYNC) == 0;

@@ -15,6 +15,7 @@ namespace yoke {
 struct SystemFacts {
   std::optional<std::string> architecture;  // as uname says: older kernels have no file for it
   std::optional<std::string> home;
+  std::optional<std::string> container;  // that only the environment tells: "kubernetes"
   std::optional<bool> clock_synchronized;
   std::optional<Seconds> clock_error;
   std::vector<NetworkSetting> environment;

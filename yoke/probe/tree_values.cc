@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "yoke/base/text.h"
@@ -58,6 +59,57 @@ std::vector<Assignment> parse_assignments(std::string_view text) {
     assignments.push_back({std::string(name), std::string(value)});
   }
   return assignments;
+}
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+constexpr std::string_view kNameLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+
+// One word of a shell, taken off the front; nothing where the shell would have to work it out.
+std::optional<std::string> take_plain_word(std::string_view& rest) {
+  constexpr std::string_view kWorked = "$`\\";
+  std::string word;
+  while (!rest.empty() && rest.front() != ';' && kBlanks.find(rest.front()) == std::string_view::npos) {
+    const char first = rest.front();
+    const bool quoted = first == '"' || first == '\'';
+    const std::size_t end = quoted ? rest.find(first, 1) : 1;
+    if (end == std::string_view::npos) return std::nullopt;
+    const std::string_view piece = quoted ? rest.substr(1, end - 1) : rest.substr(0, 1);
+    if (piece.find_first_of(kWorked) != std::string_view::npos) return std::nullopt;
+    if (!quoted && std::string_view("&|<>()").find(first) != std::string_view::npos) return std::nullopt;
+    word += piece;
+    rest.remove_prefix(quoted ? end + 1 : 1);
+  }
+  return word;
+}
+
+}  // namespace
+
+std::vector<Assignment> parse_exports(std::string_view text) {
+  constexpr std::string_view kExport = "export ";
+  std::vector<Assignment> exports;
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.starts_with(kExport)) continue;
+    std::string_view rest = std::string_view(line).substr(kExport.size());
+    for (;;) {
+      rest.remove_prefix(std::min(rest.find_first_not_of(kBlanks), rest.size()));
+      if (rest.empty() || rest.front() == '#' || rest.front() == ';') break;
+      const std::string_view name = rest.substr(0, rest.find_first_not_of(kNameLetters));
+      const bool assigns = !name.empty() && rest.substr(name.size()).starts_with('=');
+      const std::optional<std::string> word = take_plain_word(rest);
+      // Also one that cannot be read takes the place of an earlier one.
+      if (assigns) std::erase_if(exports, [&](const Assignment& earlier) { return earlier.name == name; });
+      if (!word) break;
+      if (assigns) exports.push_back({std::string(name), word->substr(name.size() + 1)});
+    }
+  }
+  return exports;
+}
+
+std::string without_export(std::string_view name) {
+  constexpr std::string_view kExport = "export ";
+  return std::string(trim(name.starts_with(kExport) ? name.substr(kExport.size()) : name));
 }
 
 std::optional<std::string> find_assignment(const std::vector<Assignment>& assignments, std::string_view name) {

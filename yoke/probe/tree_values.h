@@ -26,6 +26,11 @@ struct Assignment {
 };
 // Lines NAME=VALUE, with or without quotes, as in os-release, dgx-release and nccl.conf; others are passed over.
 std::vector<Assignment> parse_assignments(std::string_view text);
+// Lines "export NAME=value" of a shell's file, the last of each name: with or without quotes, several to a line, a
+// comment behind. Only those that stand at the beginning of a line, as what is indented is mostly under a condition,
+// and none whose value the shell would have to work out ($, `, \).
+std::vector<Assignment> parse_exports(std::string_view text);
+std::string without_export(std::string_view name);  // "export NCCL_DEBUG" -> "NCCL_DEBUG"
 // The last of that name, as later lines win.
 std::optional<std::string> find_assignment(const std::vector<Assignment>& assignments, std::string_view name);
 

@@ -1,0 +1,134 @@
+// Why a job failed, by NCCL's own warnings. What a program prints of an error of NCCL ("unhandled system error") only
+// says that there was one; the warnings before it say which.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "yoke/check/nccl_log_ways.h"
+
+namespace yoke {
+namespace {
+
+enum class Tells {
+  kAlways,      // a job that was running has failed too
+  kUntilReady,  // only where no communicator came to be: jobs that ran well end with such lines as well
+};
+
+struct Telling {
+  std::array<std::string_view, 3> words;  // any of them, in small letters; unused ones are empty
+  Tells tells;
+  std::string_view what, fix;
+};
+
+// Causes before what follows from them on other ranks.
+constexpr std::array kTelling = {
+    Telling{
+        {"no kernel image"},
+        Tells::kAlways,
+        "the NCCL library, or another one of the job, has no code for this GPU",
+        "a build for it: a GB10 (sm_121) needs NCCL 2.27.3 or later with sm_120 or sm_121 inside; 'yoke probe' shows "
+        "which libraries hold what, 'yoke check' which do not fit (nccl-architecture)"},
+    Telling{{"duplicate gpu detected", "multiple ranks are using the same gpu"},
+            Tells::kAlways,
+            "two ranks were put on one GPU",
+            "as many ranks on a node as it has GPUs: one on a Spark ('slots=1' in the host file, one process a node), "
+            "each with its own CUDA_VISIBLE_DEVICES"},
+    Telling{{"driver version is insufficient"},
+            Tells::kAlways,
+            "the GPU driver is older than the CUDA that the job was built for",
+            "update the driver, or take a container or package for the CUDA that 'yoke probe' shows"},
+    Telling{
+        {"ibv_reg_mr", "unable to register memory", "cannot allocate memory"},
+        Tells::kAlways,
+        "memory could not be locked for RDMA",
+        "'ulimit -l' must be unlimited: --ulimit memlock=-1 --cap-add=IPC_LOCK for a container, limits.d for a login "
+        "('yoke link setup' writes it); kernel 7.0.0-1019 has no memory for it at all ('yoke check')"},
+    Telling{{"out of memory"},
+            Tells::kAlways,
+            "the GPU has no memory left for NCCL's buffers",
+            "give the job less of it; on unified memory drop the page cache ('yoke check' tells where it is held)"},
+    Telling{{"no socket interface found", "no usable listening interface"},
+            Tells::kAlways,
+            "NCCL found no interface to meet the other ranks by",
+            "NCCL_SOCKET_IFNAME names none that is up and has an address: unset it or name one ('yoke check')"},
+    Telling{
+        {"call to connect", "connect to "},
+        Tells::kAlways,
+        "a rank could not be reached over TCP",
+        "refused: that rank has ended, and its own log says why; timed out or no route: the ranks meet by an interface "
+        "that does not lead there (NCCL_SOCKET_IFNAME; never docker0), or a firewall is between ('yoke check')"},
+    Telling{{"async fatal event"},
+            Tells::kAlways,
+            "an RDMA device failed under the job",
+            "look at the kernel's log there ('dmesg | grep mlx5'), then 'yoke check'"},
+    Telling{{"got completion"},
+            Tells::kAlways,
+            "an RDMA transfer failed",
+            "'yoke check' looks at the halves; where the other rank ended first, its own log says why"},
+    Telling{{"timed out", "timeout"},
+            Tells::kAlways,
+            "a rank waited in vain for another",
+            "look at the log of the rank that did not answer; where all are silent, 'yoke check' looks at the halves"},
+    Telling{{"cuda failure"},
+            Tells::kUntilReady,
+            "a CUDA call failed",
+            "the text in quotes is CUDA's own; does a job on this GPU alone run?"},
+    Telling{{"closed by remote peer", "connection reset"},
+            Tells::kUntilReady,
+            "another rank ended first",
+            "its own log says why: give the logs of all ranks"},
+};
+
+std::string in_small_letters(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+bool is_told_by(const Telling& telling, const std::string& text) {
+  const std::string small = in_small_letters(text);
+  return std::any_of(telling.words.begin(), telling.words.end(),
+                     [&](std::string_view word) { return !word.empty() && small.find(word) != std::string::npos; });
+}
+
+Finding failure(std::optional<std::string> node, std::string what, std::string evidence, std::string fix) {
+  return {.rule = "nccl-failed",
+          .severity = Severity::kFault,
+          .node = std::move(node),
+          .subject = {},
+          .what = std::move(what),
+          .evidence = std::move(evidence),
+          .consequence = "the job ends, or hangs",
+          .fix = std::move(fix)};
+}
+
+}  // namespace
+
+std::optional<Finding> find_failure(const NcclLog& log) {
+  const bool failed = !log.complete || log.error;
+  for (const Telling& telling : kTelling) {
+    if (!failed && telling.tells == Tells::kUntilReady) continue;
+    for (const NcclWarning& warning : log.warnings) {
+      if (!is_told_by(telling, warning.text)) continue;
+      return failure(warning.host, std::string(telling.what), warning.text, std::string(telling.fix));
+    }
+  }
+  const char* const fix = "NCCL's words are all there is: 'yoke check' looks at the machines and between them";
+  if (failed && !log.warnings.empty()) {
+    return failure(log.warnings[0].host, "NCCL failed", log.warnings[0].text, fix);
+  }
+  if (log.error) {
+    return failure({}, "a call of NCCL failed", *log.error,
+                   "no warning in the log says why: run with NCCL_DEBUG=INFO, and give the logs of all ranks");
+  }
+  if (!log.complete && log.started) {
+    return failure(
+        {}, "no communicator came to be", "Init START, but no Init COMPLETE",
+        fmt::format("{}; where the job still waits, a rank is missing or cannot be reached: 'yoke check'",
+                    log.ranks ? fmt::format("were all {} ranks started?", *log.ranks) : "were all started?"));
+  }
+  return std::nullopt;
+}
+
+}  // namespace yoke

@@ -1,0 +1,31 @@
+// What the words about an NCCL log and the judgements of it both ask: which ways and devices the ranks use. Pure.
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+
+#include "yoke/check/nccl_log.h"
+
+namespace yoke {
+
+bool uses_tcp(const NcclHost& host);
+bool uses_rdma(const NcclHost& host);
+int net_channels(const NcclHost& host);  // that leave the machine
+
+// A GB10's ports by their names: other machines' NICs are whole.
+bool has_spark_names(const NcclHost& host);
+std::set<std::string> domains_of(const NcclHost& host);  // PCI domains of the devices that NCCL found
+// The devices that carry channels, those of a merged one each; a number that the log does not explain stays "NET/IB/7".
+std::set<std::string> busy_devices(const NcclHost& host);
+
+enum class HalvesUsed { kUntold, kOne, kBoth };
+// By the channels where the log shows them and says which devices they take, else by the devices found.
+HalvesUsed halves_used(const NcclHost& host);
+
+std::string channel_words(const NcclHost& host);  // "4 by NET/IB/0, 4 by NET/IB/1"
+std::string device_name(const NcclHost& host, int device);
+
+// Why the job failed or did not start, in words where a warning tells it; nothing where it did neither.
+std::optional<Finding> find_failure(const NcclLog& log);
+
+}  // namespace yoke
