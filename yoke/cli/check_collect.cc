@@ -27,9 +27,11 @@ bool are_neighbours(std::size_t a, std::size_t b, std::size_t count) {
   return apart == 1 || apart == count - 1;
 }
 
-NodeFailure node_failure(const Error& error) {
+// What ssh itself refuses shows at the login; whatever a node does not let us do after it is something else.
+enum class Stage { kLogin, kQuestions };
+NodeFailure node_failure(const Error& error, Stage stage) {
   NodeFailureKind kind = NodeFailureKind::kOther;
-  if (error.code() == ErrorCode::kPermission) kind = NodeFailureKind::kAsks;
+  if (error.code() == ErrorCode::kPermission && stage == Stage::kLogin) kind = NodeFailureKind::kAsks;
   if (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kTimeout) {
     kind = NodeFailureKind::kUnreachable;
   }
@@ -40,6 +42,10 @@ CheckedNode ask(const ClusterNode& place, int index, const CheckedNode& question
   const bool here = is_this_machine(place, index);
   if (here) return look_at_this_node(questions);
   SshShell shell(host_of(place), {.connect_timeout = options.timeout, .login_timeout = options.timeout});
+  const auto login = try_to([&] { return shell.run({.argv = {"true"}, .timeout = options.timeout}); });
+  if (!login && login.error().code() != ErrorCode::kInterrupted) {
+    return {.name = place.name, .machine = {}, .failure = node_failure(login.error(), Stage::kLogin)};
+  }
   const std::string program = carry_program(shell, "/proc/self/exe");
   const std::string text = print_json(to_json(questions), JsonLayout::kOneLine);
   const Outcome outcome = shell.run({.argv = {program, "check-node"}, .input = text, .timeout = options.timeout});
@@ -55,7 +61,7 @@ CheckedNode ask_or_fail(const ClusterNode& place, int index, const CheckedNode& 
   const auto answer = try_to([&] { return ask(place, index, questions, options); });
   if (answer) return *answer;
   if (answer.error().code() == ErrorCode::kInterrupted) throw Error(answer.error());
-  return {.name = place.name, .machine = {}, .failure = node_failure(answer.error())};
+  return {.name = place.name, .machine = {}, .failure = node_failure(answer.error(), Stage::kQuestions)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // yoke link discover: the nodes, how they are cabled, and the cluster file that says so.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include "yoke/cli/commands.h"
 #include "yoke/cli/lab_head.h"
 #include "yoke/cli/link_discover_text.h"
+#include "yoke/cli/secret_input.h"
 #include "yoke/lab/enter.h"
 #include "yoke/lab/state.h"
 #include "yoke/link/beacon_exchange.h"
@@ -111,6 +113,11 @@ DiscoverResult discover_with_progress(DiscoverOptions options) {
     const std::lock_guard lock(mutex);
     step = what;
   };
+  SudoPassword password([&](const std::string& node) {
+    const std::lock_guard lock(mutex);  // the line rests meanwhile
+    return read_secret(fmt::format("Password for sudo on {} and the others (none: without beacons): ", node));
+  });
+  if (isatty(STDIN_FILENO)) options.password = &password;
   Progress progress("discovering", 0);
   auto work = std::async(std::launch::async, [&] { return discover_cluster(options); });
   while (work.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {

@@ -10,6 +10,7 @@
 #include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/secret_input.h"
 #include "yoke/link/setup.h"
 
 namespace yoke {
@@ -65,10 +66,19 @@ Document plan_json(const LinkSetup& setup, std::string_view when_to_do) {
   return Document::map({{"steps", std::move(steps)}, {"notices", to_document(setup.notices())}});
 }
 
+// One password for all nodes, asked where somebody sits at a terminal.
+std::unique_ptr<SudoPassword> password_of_person() {
+  if (!isatty(STDIN_FILENO)) return nullptr;
+  return std::make_unique<SudoPassword>([](const std::string& node) {
+    return read_secret(fmt::format("Password for sudo on {} and the other nodes: ", node));
+  });
+}
+
 int run_setup(Session& session, const ChangeArguments& arguments) {
   check(arguments);
   const Cluster cluster = load_session_cluster(session);
-  LinkSetup setup(cluster);
+  const auto password = password_of_person();
+  LinkSetup setup(cluster, password.get());
   if (!session.json) session.print(plan_text(setup));
   const bool nothing = setup.to_do() == 0;
   if (!nothing && !arguments.dry_run) {
@@ -106,12 +116,14 @@ struct NodeUndo {
 
 std::vector<NodeUndo> find_records(const Cluster& cluster) {
   std::vector<NodeUndo> nodes;
+  const auto password = password_of_person();
   Progress progress("reading the journals", static_cast<std::int64_t>(cluster.nodes.size()));
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
     progress.update(static_cast<std::int64_t>(i), cluster.nodes[i].name);
     NodeUndo node{.name = cluster.nodes[i].name, .agent = {}, .records = {}, .failure = {}};
     const auto found = try_to([&] {
-      node.agent = std::make_unique<NodeAgent>(cluster.nodes[i], static_cast<int>(i), AgentRights::kRoot);
+      node.agent =
+          std::make_unique<NodeAgent>(cluster.nodes[i], static_cast<int>(i), AgentRights::kRoot, password.get());
       node.records = undo_records(*node.agent);
     });
     if (!found) node.failure = found.error();
@@ -199,7 +211,8 @@ CommandRow link_setup_command() {
           "/etc/yoke/fabric.env with the pins that engines need. Every step is shown before anything is changed, "
           "verified after it is done, and kept in a journal for 'yoke link undo'. What is so already is left alone: "
           "a second time changes nothing. A step that fails takes back all of this run. Needs root on the nodes, or "
-          "sudo that does not ask.",
+          "sudo: "
+          "a password that it wants is asked for once, at the terminal.",
       .examples = {{"yoke link setup --dry-run", "what would be done, to the letter"},
                    {"yoke link setup", "show, ask, do"},
                    {"yoke link setup --yes --json", "for a script"}},

@@ -75,7 +75,7 @@ struct Adviser {
         interfaces.push_back(end.interface);
       }
       if (shared.empty()) continue;
-      findings.push_back({.rule = "halves-share-subnet",
+      findings.push_back({.rule = "subnet-shared",
                           .severity = Severity::kWarning,
                           .node = nodes[static_cast<std::size_t>(node)].access.name,
                           .subject = fmt::format("{}", fmt::join(interfaces, ", ")),
@@ -108,7 +108,7 @@ struct Adviser {
 
   void tell_other_subnet(const LinkSegment& segment, const std::vector<std::string>& ends) {
     findings.push_back(
-        {.rule = "subnets-differ",
+        {.rule = "subnet-differs",
          .severity = Severity::kFault,
          .node = name(segment.ends.front()),
          .subject = segment.ends.front().interface,
@@ -138,7 +138,7 @@ struct Adviser {
       if (interface_at(nodes, end).mtu <= kMtuPlain) ends.push_back(fmt::format("{} {}", name(end), end.interface));
     }
     if (ends.empty()) return;
-    findings.push_back({.rule = "mtu-1500",
+    findings.push_back({.rule = "mtu-small",
                         .severity = Severity::kWarning,
                         .node = std::nullopt,
                         .what = fmt::format("the MTU is {}, and {} is possible", kMtuPlain, kMtuBest),

@@ -113,7 +113,7 @@ TEST(Adopt, NvidiasTwoSparkPlaybookIsRecognizedAndItsMtuIsAdvice) {
   }
   const Discovery found = adopt_pair(nodes);
   EXPECT_EQ(found.set_up_by, "NVIDIA's two-Spark playbook");
-  EXPECT_THAT(rules(found), ElementsAre("mtu-1500:all"));
+  EXPECT_THAT(rules(found), ElementsAre("mtu-small:all"));
   EXPECT_EQ(found.cluster->fabric->mtu, 1500);
   EXPECT_THAT(halves(*found.cluster, 0),
               ElementsAre("enp1s0f0np0 192.168.100.10/24", "enP2p1s0f0np0 192.168.101.10/24"));
@@ -123,7 +123,7 @@ TEST(Adopt, BothHalvesInOneSubnetAreKeptSoAndNoSubnetsAreClaimed) {
   auto nodes = pair_of("same-subnet");
   const Discovery found = adopt_pair(nodes);
   EXPECT_EQ(found.set_up_by, "NVIDIA's cluster script");
-  EXPECT_THAT(rules(found), ElementsAre("halves-share-subnet:spark-1", "halves-share-subnet:spark-2"));
+  EXPECT_THAT(rules(found), ElementsAre("subnet-shared:spark-1", "subnet-shared:spark-2"));
   EXPECT_THAT(found.cluster->fabric->subnets, IsEmpty());
   EXPECT_EQ(found.cluster->nodes[0].halves.size(), 2U);
 }
@@ -159,7 +159,7 @@ TEST(Adopt, EndsInDifferentSubnetsAndOfDifferentMtuAreFaults) {
   interface(nodes[1], "enp1s0f0np0").addresses = {parse_ipv4_prefix("192.168.55.2/24").value()};
   interface(nodes[1], "enP2p1s0f0np0").mtu = 1500;
   const Discovery found = adopt_pair(nodes);
-  EXPECT_THAT(rules(found), ElementsAre("subnets-differ:spark-1", "mtu-differs:spark-2", "mtu-1500:all"));
+  EXPECT_THAT(rules(found), ElementsAre("subnet-differs:spark-1", "mtu-differs:spark-2", "mtu-small:all"));
   EXPECT_EQ(found.findings[1].subject, "enP2p1s0f0np0");
   EXPECT_THAT(found.cluster->fabric->subnets, IsEmpty());
 }

@@ -26,11 +26,12 @@ std::optional<Ipv4> ipv4_of(const std::string& address) {
 }
 
 // With root where it can be had; without, the node still tells its facts, and why it sends no beacons.
-std::unique_ptr<NodeAgent> start_agent(const ClusterNode& node, int index) {
+std::unique_ptr<NodeAgent> start_agent(const ClusterNode& node, int index, SudoPassword* password) {
   try {
-    return std::make_unique<NodeAgent>(node, index, AgentRights::kRoot);
+    return std::make_unique<NodeAgent>(node, index, AgentRights::kRoot, password);
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kPermission) throw;
+    // Who gave a password wants it so: a wrong one is told.
+    if (error.code() != ErrorCode::kPermission || (password && password->given())) throw;
     return std::make_unique<NodeAgent>(node, index, AgentRights::kOwn);
   }
 }
@@ -57,7 +58,7 @@ std::vector<Result<Reached>> reach(std::vector<ClusterNode> machines, int first,
   return all_at_once<Reached>(machines.size(), [&](std::size_t i) {
     ClusterNode& machine = machines[i];
     if (machine.name.empty()) machine.name = machine.address;
-    return Reached{machine, start_agent(machine, first + static_cast<int>(i))};
+    return Reached{machine, start_agent(machine, first + static_cast<int>(i), options.password)};
   });
 }
 
@@ -172,8 +173,9 @@ bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions
     throw Error(ErrorCode::kUnavailable, fmt::format("{}: {}", finding.what, finding.evidence), finding.fix);
   }
   if (here.report.beacon_problem) {
-    throw Error(ErrorCode::kPermission, *here.report.beacon_problem,
-                "run as root, let sudo run without a password, or name the machines: yoke link discover ADDRESS…");
+    throw Error(
+        ErrorCode::kPermission, *here.report.beacon_problem,
+        "run as root, give sudo's password when it is asked for, or name the machines: yoke link discover ADDRESS…");
   }
   throw Error(ErrorCode::kUnavailable, "no beacon was heard on the fast interfaces",
               "run 'yoke link discover --announce' on the other machines first, or name them: yoke link discover "
@@ -248,7 +250,7 @@ LinkMap map_nodes(DiscoverResult& result) {
     if (sightings.empty()) {
       throw Error(ErrorCode::kPermission,
                   fmt::format("{} cannot send beacons: {}", mute->access.name, *mute->report.beacon_problem),
-                  "log in there as root (--user root), or let sudo run without a password while this is done");
+                  "log in there as root (--user root), or give sudo's password when it is asked for");
     }
   }
   return infer_topology(topology_nodes(result.nodes), sightings,

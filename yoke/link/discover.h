@@ -11,6 +11,7 @@
 
 #include "yoke/base/units.h"
 #include "yoke/link/adopt.h"
+#include "yoke/link/sudo.h"
 
 namespace yoke {
 
@@ -21,6 +22,7 @@ struct DiscoverOptions {
   Seconds time{3};                    // of sending and listening
   AdoptOptions adopt;
   std::function<void(std::string_view)> on_step = {};  // what is being done now
+  SudoPassword* password = nullptr;                    // for beacons where sudo wants it
 };
 
 struct DiscoverResult {

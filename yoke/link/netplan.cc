@@ -8,6 +8,7 @@
 #include "yoke/base/process.h"
 #include "yoke/base/text.h"
 #include "yoke/base/yaml.h"
+#include "yoke/link/netplan_match.h"
 
 namespace yoke {
 namespace fs = std::filesystem;
@@ -67,6 +68,32 @@ void check_merged(const fs::path& root, const std::string& content) {
   }
 }
 
+// Another profile may mean one of our interfaces without naming it.
+void check_matches(const std::vector<NetplanFile>& others, const std::string& content) {
+  std::vector<NetplanTarget> halves;
+  const Document ours = parse_yaml(content, "our netplan file");
+  for (const auto& [name, wanted] : ours.find("network")->find("ethernets")->fields) {
+    halves.push_back(read_netplan_target(name));
+  }
+  const auto clash = find_netplan_clash(others, halves);
+  if (!clash) return;
+  const bool is_managers = clash->id.starts_with("NM-");
+  throw Error(
+      ErrorCode::kConflict,
+      clash->id == clash->interface ? fmt::format(
+                                          "{}: '{}' is the name of a half, but its 'match' means another interface",
+                                          clash->file, clash->id)
+                                    : fmt::format("{}: '{}' also configures {}, by its 'match'", clash->file,
+                                                  printable(clash->id, 80), clash->interface),
+      is_managers ? fmt::format("it is a profile of NetworkManager's: 'nmcli connection show' tells its name, "
+                                "'nmcli connection delete' removes it; or narrow its 'match' so that it leaves "
+                                "{} out",
+                                clash->interface)
+                  : fmt::format("narrow its 'match' so that it leaves {} out, or remove it; then 'yoke link "
+                                "setup' again",
+                                clash->interface));
+}
+
 }  // namespace
 
 std::string render_netplan(const std::vector<NetplanInterface>& interfaces, int mtu) {
@@ -99,10 +126,13 @@ void validate_netplan(const std::string& content, const fs::path& file) {
   const ScratchDir root("yoke-netplan");
   const fs::path folder = root.path() / "etc/netplan";
   fs::create_directories(folder);
+  std::vector<NetplanFile> others;
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator("/etc/netplan", failure)) {
     if (entry.path().extension() != ".yaml" || entry.path() == file) continue;
-    write_file_atomically(folder / entry.path().filename(), read_file(entry.path()), {.mode = 0600});
+    const std::string text = read_file(entry.path());
+    write_file_atomically(folder / entry.path().filename(), text, {.mode = 0600});
+    others.push_back({entry.path().native(), Document::string(text)});
   }
   write_file_atomically(folder / file.filename(), content, {.mode = 0600});
   const Outcome outcome = run({.argv = {"netplan", "generate", "--root-dir", root.path().native()}, .timeout = 60_s});
@@ -111,6 +141,9 @@ void validate_netplan(const std::string& content, const fs::path& file) {
                 "'netplan generate' on the node says whether its own files are in order");
   }
   check_merged(root.path(), content);
+  // Only now: what netplan does not take, it explains better.
+  for (NetplanFile& other : others) other.content = parse_yaml(other.content.text, other.path);
+  check_matches(others, content);
 }
 
 bool netplan_applies() {

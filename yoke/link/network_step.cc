@@ -11,17 +11,20 @@
 #include "yoke/base/files.h"
 #include "yoke/base/process.h"
 #include "yoke/base/text.h"
+#include "yoke/link/address_changes.h"
 #include "yoke/link/interfaces.h"
 #include "yoke/link/netplan.h"
 #include "yoke/link/step_actions.h"
 
 namespace yoke {
 
-// What an interface step may change.
+// What an interface step may change. Routes go with the address that they need.
 struct InterfaceState {
   int mtu = 0;
   bool up = false;
-  std::vector<std::string> ipv4, ipv6;
+  std::vector<std::string> ipv4;  // as HeldAddress has them
+  std::vector<std::string> ipv6;
+  std::vector<std::string> routes;
   friend bool operator==(const InterfaceState&, const InterfaceState&) = default;
 };
 
@@ -31,6 +34,7 @@ void visit_fields(Visitor& visit, InterfaceState& state) {
   visit.required("up", state.up);
   visit.optional("ipv4", state.ipv4);
   visit.optional("ipv6", state.ipv6);
+  visit.optional("routes", state.routes);
 }
 
 namespace {
@@ -40,7 +44,7 @@ namespace fs = std::filesystem;
 
 constexpr Seconds kSettleLimit{20};
 
-void run_ip(const std::vector<std::string>& words) { run_or_throw({.argv = words, .timeout = 20_s}); }
+void run_ip(const Argv& words) { run_or_throw({.argv = words, .timeout = 20_s}); }
 
 // A dot within a name is written as a slash, and the other way round: eth0.100 in net/ipv4/conf/eth0.100.
 fs::path setting_path(const std::string& name) {
@@ -82,14 +86,14 @@ class InterfaceAction final : public StepAction {
   explicit InterfaceAction(const Step& step) : step_(step) {}
 
   bool satisfied() const override {
-    const InterfaceState now = state();
-    return now.up && now.mtu == step_.mtu && holds(now.ipv4, step_.address);
+    const LinkInterface now = look();
+    return now.up && now.mtu == step_.mtu && holds_only(addresses(), step_.address);
   }
 
   std::vector<std::string> commands() const override {
     if (netplan_applies()) return {"netplan apply"};
     std::vector<std::string> lines;
-    for (const auto& argv : by_ip(state())) lines.push_back(to_string(Command{.argv = argv}));
+    for (const Argv& argv : by_ip()) lines.push_back(to_string(Command{.argv = argv}));
     return lines;
   }
 
@@ -100,68 +104,77 @@ class InterfaceAction final : public StepAction {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
       }
     }
-    for (const auto& argv : by_ip(state())) run_ip(argv);
+    for (const Argv& argv : by_ip()) run_ip(argv);
   }
 
-  Document capture(const SavedBytes&) const override { return to_document(state()); }
+  Document capture(const SavedBytes&) const override {
+    const LinkInterface now = look();
+    InterfaceState state{.mtu = now.mtu, .up = now.up, .ipv4 = {}, .ipv6 = lasting_ipv6(now), .routes = routes()};
+    for (HeldAddress& address : addresses()) state.ipv4.push_back(std::move(address.words));
+    return to_document(state);
+  }
 
   // Only what differs is touched: after a reboot that may be nothing.
   void restore(const Document& before, const Document&, const SavedBytes&) const override {
     const auto was = from_document<InterfaceState>(before);
-    const auto found = read();
-    if (!found) return;  // it is gone, and what we did with it
-    const InterfaceState now = of(*found);
-    // What somebody else has added or set since is theirs.
-    if (holds(now.ipv4, step_.address) && !holds(was.ipv4, step_.address)) {
-      run_ip({"ip", "address", "del", step_.address, "dev", step_.interface});
-    }
-    if (now.mtu == step_.mtu && now.mtu != was.mtu) {
+    const auto now = find();
+    if (!now) return;  // it is gone, and what we did with it
+    // What somebody else has set since is theirs.
+    if (now->mtu == step_.mtu && now->mtu != was.mtu) {
       run_ip({"ip", "link", "set", "dev", step_.interface, "mtu", std::to_string(was.mtu)});
     }
-    if (now.up != was.up) run_ip({"ip", "link", "set", "dev", step_.interface, was.up ? "up" : "down"});
-    for (const std::string& address : was.ipv4) {
-      if (!holds(now.ipv4, address)) run_ip({"ip", "address", "add", address, "dev", step_.interface});
+    if (now->up != was.up) run_ip({"ip", "link", "set", "dev", step_.interface, was.up ? "up" : "down"});
+    for (const Argv& argv : commands_to_restore_addresses(was.ipv4, step_.address, addresses(), step_.interface)) {
+      run_ip(argv);
     }
+    for (const Argv& argv : commands_to_restore_routes(was.routes, routes(), step_.interface)) run_ip(argv);
     // IPv6 is on again: its setting comes after this step, and is undone before it.
+    const std::vector<std::string> ipv6 = lasting_ipv6(*now);
     for (const std::string& address : was.ipv6) {
-      if (!holds(now.ipv6, address)) run_ip({"ip", "address", "add", address, "dev", step_.interface});
+      const bool there = std::find(ipv6.begin(), ipv6.end(), address) != ipv6.end();
+      if (!there) run_ip({"ip", "address", "add", address, "dev", step_.interface});
     }
   }
 
  private:
-  static bool holds(const std::vector<std::string>& list, const std::string& one) {
-    return std::find(list.begin(), list.end(), one) != list.end();
-  }
-
   // The kernel makes a link's own IPv6 address by itself, anew each time: it is nobody's setting.
-  static InterfaceState of(const LinkInterface& found) {
-    InterfaceState state{.mtu = found.mtu, .up = found.up, .ipv4 = found.ipv4, .ipv6 = {}};
-    for (const std::string& address : found.ipv6) {
-      if (!address.starts_with("fe80:")) state.ipv6.push_back(address);
-    }
-    return state;
+  static std::vector<std::string> lasting_ipv6(const LinkInterface& interface) {
+    std::vector<std::string> addresses = interface.ipv6;
+    std::erase_if(addresses, [](const std::string& address) { return address.starts_with("fe80:"); });
+    return addresses;
   }
 
-  std::optional<LinkInterface> read() const {
+  std::optional<LinkInterface> find() const {
     const std::vector<LinkInterface> all = read_link_interfaces();
     const LinkInterface* found = find_link_interface(all, step_.interface);
     return found ? std::optional(*found) : std::nullopt;
   }
 
-  InterfaceState state() const {
-    if (const auto found = read()) return of(*found);
+  LinkInterface look() const {
+    if (const auto found = find()) return *found;
     throw Error(ErrorCode::kNotFound, fmt::format("there is no interface '{}'", printable(step_.interface, 40)),
                 "'ip link' shows the names: correct the halves in the cluster file");
   }
 
-  std::vector<std::vector<std::string>> by_ip(const InterfaceState& now) const {
-    std::vector<std::vector<std::string>> commands;
+  std::vector<HeldAddress> addresses() const {
+    const Argv argv = {"ip", "-json", "-4", "address", "show", "dev", step_.interface};
+    return parse_held_addresses(run_or_throw({.argv = argv, .timeout = 20_s}).out, step_.interface);
+  }
+
+  std::vector<std::string> routes() const {
+    const Argv argv = {"ip", "-4", "-o", "route", "show", "table", "all"};
+    return parse_routes_of(run_or_throw({.argv = argv, .timeout = 20_s}).out, step_.interface);
+  }
+
+  std::vector<Argv> by_ip() const {
+    const LinkInterface now = look();
+    std::vector<Argv> commands;
     if (now.mtu != step_.mtu) {
       commands.push_back({"ip", "link", "set", "dev", step_.interface, "mtu", std::to_string(step_.mtu)});
     }
     if (!now.up) commands.push_back({"ip", "link", "set", "dev", step_.interface, "up"});
-    if (!holds(now.ipv4, step_.address)) {
-      commands.push_back({"ip", "address", "add", step_.address, "dev", step_.interface});
+    for (Argv& argv : commands_to_hold_only(addresses(), step_.address, step_.interface)) {
+      commands.push_back(std::move(argv));
     }
     return commands;
   }

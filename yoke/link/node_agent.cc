@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <future>
 
 #include "yoke/base/error.h"
@@ -15,48 +16,64 @@
 #include "yoke/remote/ssh_shell.h"
 
 namespace yoke {
+namespace fs = std::filesystem;
 namespace {
 
 using namespace literals;
 
 constexpr const char* kProgram = "/proc/self/exe";
 
-// How root is had over there: as who we are, or by sudo without a question.
-std::vector<std::string> root_prefix(RemoteShell& shell) {
-  const Outcome who = shell.run({.argv = {"id", "-u"}, .timeout = 20_s});
-  if (who.ok() && trim(who.out) == "0") return {};
-  const Outcome allowed = shell.run({.argv = {"sudo", "-n", "true"}, .timeout = 20_s});
-  if (allowed.ok()) return {"sudo", "-n"};
-  throw Error(ErrorCode::kPermission,
-              fmt::format("{}: changing the network needs root, and sudo would ask for a password", shell.host().name),
-              "log in there as root, or let sudo run without a password while this is done (visudo: USER ALL=(ALL) "
-              "NOPASSWD: ALL)");
+// Who we are over there, and by which of the node's addresses we came; empty where we came by none.
+struct Login {
+  bool is_root = false;
+  std::string address;
+};
+
+Login look_at_login(RemoteShell& shell) {
+  constexpr const char* kScript = "id -u; set -- $SSH_CONNECTION; echo \"${3:-}\"";
+  const Outcome outcome = shell.run({.argv = {"sh", "-c", kScript}, .timeout = 20_s});
+  const std::vector<std::string> lines = split(outcome.out, '\n');
+  if (!outcome.ok() || lines.size() < 2) return {};
+  return {.is_root = lines[0] == "0", .address = lines[1].substr(0, lines[1].find('%'))};
+}
+
+// Ours as sudo's rules can name it; by our number where the file has been replaced meanwhile, as behind sudo "self" is
+// sudo.
+std::string program_here() {
+  std::error_code failure;
+  const fs::path path = fs::read_symlink(kProgram, failure);
+  const bool is_it = !failure && fs::equivalent(path, kProgram, failure) && !failure;
+  return is_it ? path.native() : fmt::format("/proc/{}/exe", getpid());
 }
 
 }  // namespace
 
-NodeAgent::NodeAgent(const ClusterNode& node, int index, AgentRights rights) : name_(node.name) {
+NodeAgent::NodeAgent(const ClusterNode& node, int index, AgentRights rights, SudoPassword* password)
+    : name_(node.name) {
   try {
-    start(node, index, rights);
+    start(node, index, rights, password);
   } catch (Error& error) {
     throw std::move(error).in("starting yoke on " + name_);
   }
 }
 
-void NodeAgent::start(const ClusterNode& node, int index, AgentRights rights) {
+void NodeAgent::start(const ClusterNode& node, int index, AgentRights rights, SudoPassword* password) {
   std::string program = kProgram;
   if (is_this_machine(node, index)) {
     shell_ = std::make_unique<LocalShell>(host_of(node));
-    // By our number, as behind sudo "self" is sudo; and it runs also where the file has been replaced meanwhile.
-    program = fmt::format("/proc/{}/exe", getpid());
+    program = program_here();
   } else {
     shell_ = std::make_unique<SshShell>(host_of(node));
     program = carry_program(*shell_, kProgram);
   }
-  std::vector<std::string> argv;
-  if (rights == AgentRights::kRoot) argv = root_prefix(*shell_);
-  argv.insert(argv.end(), {program, "link-agent"});
-  process_ = shell_->start({.argv = argv, .input_mode = InputMode::kPipe});
+  RootStart agent{{program, "link-agent"}, ""};
+  if (rights == AgentRights::kRoot) {
+    const Login login = look_at_login(*shell_);
+    reached_at_ = login.address;
+    if (!login.is_root) agent = start_as_root(*shell_, agent.argv, password);
+  }
+  process_ = shell_->start({.argv = agent.argv, .input_mode = InputMode::kPipe});
+  if (!agent.input.empty()) process_->write(agent.input, Deadline::after(10_s));
 }
 
 void NodeAgent::ask(const std::string& action, const Document& body) {
@@ -90,11 +107,12 @@ Document NodeAgent::call(const std::string& action, const Document& body, Second
 }
 
 std::vector<std::unique_ptr<NodeAgent>> start_agents(const std::vector<ClusterNode>& nodes,
-                                                     const std::vector<int>& indices, AgentRights rights) {
+                                                     const std::vector<int>& indices, AgentRights rights,
+                                                     SudoPassword* password) {
   std::vector<std::future<Result<std::unique_ptr<NodeAgent>>>> starting;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     starting.push_back(std::async(std::launch::async, [&, i] {
-      return try_to([&] { return std::make_unique<NodeAgent>(nodes[i], indices[i], rights); });
+      return try_to([&] { return std::make_unique<NodeAgent>(nodes[i], indices[i], rights, password); });
     }));
   }
   std::vector<std::unique_ptr<NodeAgent>> agents;

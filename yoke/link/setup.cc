@@ -26,11 +26,11 @@ Document undo_request(std::size_t mark, UndoConflicts conflicts) {
 
 }  // namespace
 
-LinkSetup::LinkSetup(const Cluster& cluster) : cluster_(cluster) {
+LinkSetup::LinkSetup(const Cluster& cluster, SudoPassword* password) : cluster_(cluster) {
   pairs_of(cluster, {});  // throws where the file does not tell the halves
   std::vector<int> indices;
   for (int i = 0; i < static_cast<int>(cluster.nodes.size()); ++i) indices.push_back(i);
-  agents_ = start_agents(cluster.nodes, indices, AgentRights::kRoot);
+  agents_ = start_agents(cluster.nodes, indices, AgentRights::kRoot, password);
   ask_facts();
   for (std::size_t node = 0; node < agents_.size(); ++node) {
     const std::string& name = agents_[node]->name();
@@ -49,7 +49,8 @@ LinkSetup::LinkSetup(const Cluster& cluster) : cluster_(cluster) {
 
 void LinkSetup::ask_facts() {
   for (std::size_t node = 0; node < agents_.size(); ++node) {
-    SetupQuestion question{.address = cluster_.nodes[node].address, .interfaces = {}};
+    SetupQuestion question{
+        .address = cluster_.nodes[node].address, .ssh_address = agents_[node]->reached_at(), .interfaces = {}};
     for (const Half& half : cluster_.nodes[node].halves) question.interfaces.push_back(half.interface);
     agents_[node]->ask("setup-facts", to_json(question));
   }

@@ -27,7 +27,8 @@ struct PlannedStep {
 
 class LinkSetup {
  public:
-  explicit LinkSetup(const Cluster& cluster);  // reads only; throws what keeps it from being done
+  // Reads only; throws what keeps it from being done.
+  explicit LinkSetup(const Cluster& cluster, SudoPassword* password = nullptr);
 
   const std::vector<PlannedStep>& steps() const { return steps_; }
   std::size_t to_do() const;  // steps that are not so already

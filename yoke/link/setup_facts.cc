@@ -1,5 +1,6 @@
 #include "yoke/link/setup_facts.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "yoke/base/fields.h"
@@ -15,6 +16,8 @@ namespace fs = std::filesystem;
 template <class Visitor>
 void visit_fields(Visitor& visit, SetupFacts& facts) {
   visit.required("management_interface", facts.management_interface);
+  visit.optional("ssh_address", facts.ssh_address);
+  visit.optional("ssh_interface", facts.ssh_interface);
   visit.optional("public_key", facts.public_key);
   visit.optional("host_keys", facts.host_keys);
   visit.optional("rdma_devices", facts.rdma_devices);
@@ -25,6 +28,7 @@ void visit_fields(Visitor& visit, SetupFacts& facts) {
 template <class Visitor>
 void visit_fields(Visitor& visit, SetupQuestion& question) {
   visit.required("address", question.address);
+  visit.optional("ssh_address", question.ssh_address);
   visit.optional("interfaces", question.interfaces);
 }
 
@@ -36,20 +40,29 @@ std::string key_of(const std::string& line) {
   return words.size() < 2 ? "" : words[0] + " " + words[1];
 }
 
+// Empty where no interface has it: a host's name, or an address of something in between.
+std::string interface_with(const std::string& wanted) {
+  const auto has_it = [&](const std::vector<std::string>& addresses) {
+    return std::any_of(addresses.begin(), addresses.end(),
+                       [&](const std::string& address) { return address.substr(0, address.find('/')) == wanted; });
+  };
+  for (const LinkInterface& interface : read_link_interfaces()) {
+    if (has_it(interface.ipv4) || has_it(interface.ipv6)) return interface.name;
+  }
+  return "";
+}
+
 }  // namespace
 
 SetupFacts look_for_setup(const SetupQuestion& question) {
-  SetupFacts facts{.management_interface = {},
+  SetupFacts facts{.management_interface = interface_with(question.address),
+                   .ssh_address = question.ssh_address,
+                   .ssh_interface = interface_with(question.ssh_address),
                    .public_key = {},
                    .host_keys = {},
                    .rdma_devices = {},
                    .netplan = is_installed("netplan"),
                    .systemd = fs::exists("/run/systemd/system")};
-  for (const LinkInterface& interface : read_link_interfaces()) {
-    for (const std::string& address : interface.ipv4) {
-      if (address.substr(0, address.find('/')) == question.address) facts.management_interface = interface.name;
-    }
-  }
   const fs::path key = login_user().home / ".ssh/id_ed25519.pub";
   if (fs::exists(key)) facts.public_key = std::string(trim(read_file(key)));
   for (const char* kind : {"ed25519", "ecdsa", "rsa"}) {

@@ -10,6 +10,8 @@ namespace yoke {
 
 struct SetupFacts {
   std::string management_interface;       // the one that has the node's address; empty where none has
+  std::string ssh_address;                // that ssh came in by; empty where it did not
+  std::string ssh_interface;              // the one that has it
   std::optional<std::string> public_key;  // of the user; absent: it will be made
   std::vector<std::string> host_keys;     // of sshd: "ssh-ed25519 AAAA…", without comments
   std::vector<std::string> rdma_devices;  // of the halves, in their order; empty texts where there is none
@@ -19,6 +21,7 @@ struct SetupFacts {
 
 struct SetupQuestion {
   std::string address;                  // the node's, in the cluster file
+  std::string ssh_address;              // that ssh came in by, which a name in the cluster file does not tell
   std::vector<std::string> interfaces;  // of its halves
 };
 

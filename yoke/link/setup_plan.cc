@@ -63,12 +63,14 @@ std::vector<const Neighbour*> first_hops(const std::vector<std::vector<Neighbour
 
 void check_node(const Cluster& cluster, const ClusterNode& node, const SetupFacts& facts) {
   for (const Half& half : node.halves) {
-    const bool is_management = half.interface == facts.management_interface;
-    if (is_management && to_string(half.address.address) != node.address) {
-      throw Error(
-          ErrorCode::kInvalid,
-          fmt::format("{} is where ssh reaches {} ({}): it cannot be a half", half.interface, node.name, node.address),
-          "name the fast interface in the cluster file");
+    const std::string kept = to_string(half.address.address);
+    const bool is_management = half.interface == facts.management_interface && kept != node.address;
+    const bool is_ssh = half.interface == facts.ssh_interface && kept != facts.ssh_address;
+    if (is_management || is_ssh) {
+      throw Error(ErrorCode::kInvalid,
+                  fmt::format("{} is where ssh reaches {} ({}): it cannot be a half", half.interface, node.name,
+                              is_management ? node.address : facts.ssh_address),
+                  "name the fast interface in the cluster file, and for ssh an address that it does not have");
     }
   }
   const std::vector<Ipv4Prefix> subnets = cluster.fabric ? cluster.fabric->subnets : std::vector<Ipv4Prefix>{};

@@ -95,6 +95,12 @@ TEST(SetupPlan, RefusesTheManagementInterfaceAndForeignSubnets) {
   SetupFacts facts = facts_of_a_spark();
   facts.management_interface = "enp1s0f0np0";
   EXPECT_THROW(node_steps(test_pair(), 0, facts), Error);
+  facts = facts_of_a_spark();
+  facts.ssh_address = "192.168.0.1";  // behind a name in the cluster file; setup would take it away
+  facts.ssh_interface = "enp1s0f0np0";
+  EXPECT_THROW(node_steps(test_pair(), 0, facts), Error);
+  facts.ssh_address = "192.168.100.1";
+  EXPECT_NO_THROW(node_steps(test_pair(), 0, facts)) << "it stays";
   Cluster cluster = test_pair();
   cluster.fabric->subnets = {*parse_ipv4_prefix("192.168.7.0/24"), *parse_ipv4_prefix("192.168.8.0/24")};
   EXPECT_THROW(node_steps(cluster, 0, facts_of_a_spark()), Error);

@@ -94,7 +94,7 @@ void TopologyFindings::tell_silent_halves(std::vector<Finding>& findings) const 
         return other.port == end.port && is_joined({node, other.port, other.half, other.interface});
       });
       if (twin == ends.end()) continue;
-      findings.push_back({.rule = "half-silent",
+      findings.push_back({.rule = end.up && end.carrier ? "half-silent" : "half-down",
                           .severity = Severity::kFault,
                           .node = name(node),
                           .subject = end.interface,

@@ -136,11 +136,19 @@ TEST(Topology, AMissingHalfIsToldOnBothEndsWithItsState) {
   cabling.nodes[1].ends[1].up = false;
   const LinkMap map = cabling.infer();
   EXPECT_EQ(map.topology, Topology::kDirect);
-  ASSERT_THAT(rules(map), ElementsAre("half-silent:spark-1", "half-silent:spark-2"));
+  ASSERT_THAT(rules(map), ElementsAre("half-down:spark-1", "half-down:spark-2"));
   EXPECT_NE(map.findings[0].evidence.find("enP2p1s0f0np0 has no carrier"), std::string::npos);
   EXPECT_NE(map.findings[1].evidence.find("is switched off"), std::string::npos);
   EXPECT_EQ(map.findings[1].subject, "enP2p1s0f0np0");
   EXPECT_EQ(map.findings[1].fix, "ip link set enP2p1s0f0np0 up, then discover again");
+}
+
+TEST(Topology, AHalfThatHasACarrierAndReachesNobodyIsSilent) {
+  Cabling cabling(2);
+  cabling.join(Cabling::end(0, 0, 'A'), Cabling::end(1, 0, 'A'));
+  const LinkMap map = cabling.infer();
+  ASSERT_THAT(rules(map), ElementsAre("half-silent:spark-1", "half-silent:spark-2"));
+  EXPECT_NE(map.findings[0].evidence.find("enP2p1s0f0np0 has a carrier"), std::string::npos);
 }
 
 TEST(Topology, CrossedHalvesAreToldAndStillJoinTheNodes) {

@@ -9,6 +9,7 @@
 #include "yoke/probe/collectors.h"
 #include "yoke/probe/pci.h"
 #include "yoke/probe/tree_values.h"
+#include "yoke/spec/hardware.h"
 
 namespace yoke {
 namespace {
@@ -25,8 +26,6 @@ bool is_gpu(const PciDevice& device) {
   return device.vendor == "0x10de" && (device.device_class.starts_with("0x0300") ||  // VGA controller
                                        device.device_class.starts_with("0x0302"));   // 3D controller
 }
-
-bool is_on_chip(const std::string& name) { return name.find("GB10") != std::string::npos; }
 
 // NVML's "0000000F:01:00.0" as /sys has it: "000f:01:00.0".
 std::string normal_address(std::string address) {
@@ -51,7 +50,7 @@ void add_bus_facts(const FileTree& files, const PciDevice& device, Gpu& gpu) {
   gpu.pci_address = device.address;
   if (!gpu.numa_node) gpu.numa_node = device.numa_node;
   // What a GPU on the processor's chip says of its link means nothing: a GB10 shows Gen1 x1.
-  if (!is_on_chip(gpu.name)) gpu.pcie = read_pcie_link(files, device);
+  if (!has_unified_memory(gpu.name)) gpu.pcie = read_pcie_link(files, device);
 }
 
 Gpu from_nvml(const NvmlGpu& told) {
@@ -74,6 +73,8 @@ Gpu from_nvml(const NvmlGpu& told) {
           .clock_limits = told.clock_limits,
           .nvlinks = told.nvlink_links,
           .nvlinks_active = told.nvlink_links_active};
+  // Some drivers tell here what the system has: it would be counted twice, and is not what programs get.
+  if (has_unified_memory(gpu.name)) gpu.memory = gpu.memory_free = std::nullopt;
   if (told.pci_bus_id) gpu.pci_address = normal_address(*told.pci_bus_id);
   for (const NvmlProcess& process : told.processes) gpu.processes.push_back({process.pid, process.memory});
   return gpu;

@@ -5,6 +5,7 @@
 #include "yoke/probe/available_memory.h"
 #include "yoke/probe/collectors.h"
 #include "yoke/probe/tree_values.h"
+#include "yoke/spec/hardware.h"
 
 namespace yoke {
 namespace {
@@ -28,8 +29,8 @@ std::map<std::string, std::int64_t> read_meminfo(const FileTree& files) {
   return values;
 }
 
-// On unified memory NVML cannot tell a GPU's own. A GPU that only the bus shows (no NVML) tells by its name.
-bool is_unified(const Gpu& gpu) { return gpu.index ? !gpu.memory : gpu.name.find("GB10") != std::string::npos; }
+// By its name: that NVML does not tell a GPU's own memory means nothing, a broken GPU's it does not tell either.
+bool is_unified(const Gpu& gpu) { return has_unified_memory(gpu.name); }
 
 }  // namespace
 

@@ -146,6 +146,22 @@ TEST(Probe, TellsWhatIsAvailableOfUnifiedMemoryAndNothingOfNvmls) {
   EXPECT_EQ(memory.available, Bytes{1'000'000'000});
 }
 
+TEST(Probe, KnowsUnifiedMemoryByTheGpuWhateverNvmlTells) {
+  Sources talkative = load_capture(kFixtures / "spark-pair");  // a driver that tells the system's memory as the GPU's
+  talkative.nvml.gpus.at(0).memory_total = talkative.nvml.gpus.at(0).memory_free = Bytes{127'992'881'152};
+  const Machine still_unified = probe_machine(talkative);
+  EXPECT_TRUE(still_unified.memory.unified);
+  EXPECT_EQ(still_unified.gpus.at(0).memory, std::nullopt);
+  EXPECT_EQ(still_unified.gpus.at(0).memory_free, std::nullopt);
+
+  Sources silent = load_capture(kFixtures / "b300");  // one GPU of eight does not answer
+  silent.nvml.gpus.at(3).memory_total = silent.nvml.gpus.at(3).memory_free = std::nullopt;
+  const Machine server = probe_machine(silent);
+  EXPECT_FALSE(server.memory.unified);
+  EXPECT_EQ(server.gpus.at(3).memory, std::nullopt);
+  EXPECT_TRUE(server.gpus.at(2).memory);
+}
+
 TEST(Probe, KnowsASparkByItsBusWhereThereIsNoDriver) {
   Sources sources = load_capture(kFixtures / "spark-pair");
   sources.nvml = {.failure = "Driver/library version mismatch"};

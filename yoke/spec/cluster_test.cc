@@ -165,6 +165,13 @@ RC_GTEST_PROP(Cluster, PrintedAsYamlOrJsonIsReadBackTheSame, ()) {
   RC_ASSERT(cluster_from_json(parse_json(print_json(to_json(cluster)), "x")) == cluster);
 }
 
+TEST(Hardware, UnifiedMemoryIsKnownByTheWholeNameOfTheGpu) {
+  for (const char* name : {"NVIDIA GB10", "NVIDIA GB10 rev 2", "NVIDIA Thor"}) EXPECT_TRUE(has_unified_memory(name));
+  for (const char* name : {"NVIDIA GB100", "NVIDIA B300 SXM6 AC", "NVIDIA GH200 480GB", "NVIDIA GPU", ""}) {
+    EXPECT_FALSE(has_unified_memory(name)) << name;
+  }
+}
+
 TEST(Hardware, CatalogueHasEachNameOnce) {
   const std::vector<std::string> names = hardware_names();
   for (const std::string& name : names) EXPECT_EQ(std::count(names.begin(), names.end(), name), 1);

@@ -1,5 +1,6 @@
 #include "yoke/spec/hardware.h"
 
+#include <algorithm>
 #include <array>
 
 namespace yoke {
@@ -54,6 +55,15 @@ constexpr std::array kHardware = {
              .management_rate = 10_Gbps},
 };
 
+// GPUs on the processor's chip that no row of the catalogue has: Jetson's. A Grace superchip's GPU is none of them, as
+// it has a memory of its own beside the processor's.
+constexpr std::array kOtherUnifiedGpus = {std::string_view("NVIDIA Thor"), std::string_view("Orin (nvgpu)")};
+
+// "NVIDIA GB10" and what may follow it, but not "NVIDIA GB100".
+bool names_gpu(std::string_view name, std::string_view gpu) {
+  return name.starts_with(gpu) && (name.size() == gpu.size() || name[gpu.size()] == ' ');
+}
+
 }  // namespace
 
 std::span<const Hardware> hardware_catalogue() { return kHardware; }
@@ -63,6 +73,13 @@ const Hardware* find_hardware(std::string_view name) {
     if (hardware.name == name) return &hardware;
   }
   return nullptr;
+}
+
+bool has_unified_memory(std::string_view gpu_name) {
+  const auto is_it = [&](std::string_view gpu) { return names_gpu(gpu_name, gpu); };
+  return std::any_of(kOtherUnifiedGpus.begin(), kOtherUnifiedGpus.end(), is_it) ||
+         std::any_of(kHardware.begin(), kHardware.end(),
+                     [&](const Hardware& hardware) { return hardware.unified && is_it(hardware.gpu); });
 }
 
 std::vector<std::string> hardware_names() {

@@ -28,4 +28,7 @@ std::span<const Hardware> hardware_catalogue();
 const Hardware* find_hardware(std::string_view name);  // null when unknown
 std::vector<std::string> hardware_names();
 
+// A GPU of this name lives of the system's memory, whatever its driver says of a memory of its own.
+bool has_unified_memory(std::string_view gpu_name);
+
 }  // namespace yoke
