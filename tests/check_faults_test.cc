@@ -199,6 +199,20 @@ constexpr MadeByHand kByHand[] = {
      "ip addr del 192.168.101.77/24 dev enP7s7", "subnet-shared spark-2 enP7s7"},
     {"a static route for one half", "1", "ip route add 192.168.101.2/32 via 10.77.0.2", "ip route del 192.168.101.2/32",
      "route-elsewhere spark-1 enP7s7"},
+    {"a host's route by the other half", "1", "ip route add 192.168.100.2/32 dev $B", "ip route del 192.168.100.2/32",
+     "route-elsewhere spark-1 B"},
+    {"a route over both halves", "1", "ip route add 192.168.101.2/32 nexthop dev $A nexthop dev $B",
+     "ip route del 192.168.101.2/32", "route-elsewhere spark-1 A"},
+    {"a rule that leads to another table", "2",
+     "ip route add default via 10.77.0.1 table 77; ip rule add to 192.168.101.1 lookup 77 pref 100",
+     "ip rule del pref 100; ip route flush table 77", "route-elsewhere spark-2 enP7s7"},
+    {"a rule for what is answered", "2",
+     "ip route add default via 10.77.0.1 table 77; ip rule add from 192.168.101.2 lookup 77 pref 100",
+     "ip rule del pref 100; ip route flush table 77", "route-elsewhere spark-2 enP7s7"},
+    {"a half's own route is gone", "2", "ip route del 192.168.101.0/24 dev $B",
+     "ip route add 192.168.101.0/24 dev $B src 192.168.101.2 proto kernel scope link", "route-missing spark-2 B"},
+    {"a black hole", "1", "ip route add blackhole 192.168.101.2/32", "ip route del blackhole 192.168.101.2/32",
+     "route-missing spark-1 B"},
     {"IPv6 only", "2", "ip addr del 192.168.101.2/24 dev $B", "ip addr add 192.168.101.2/24 dev $B",
      "half-unaddressed spark-2 B"},
     {"a pinned neighbour", "1", "ip neigh replace 192.168.101.2 lladdr 02:00:00:00:00:99 dev $B nud permanent",
@@ -227,6 +241,18 @@ constexpr MadeByHand kByHand[] = {
      "nft add table inet x; nft 'add chain inet x o { type filter hook output priority 0; }'; "
      "nft add rule inet x o oifname $B tcp flags '& (syn|ack) == syn' drop",
      "nft delete table inet x", "firewall spark-2 B"},
+    {"a firewall that rejects by ICMP", "2",
+     "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
+     "nft add rule inet x i iifname $B tcp flags '& (syn|ack) == syn' reject",
+     "nft delete table inet x", "firewall spark-2 B"},
+    {"a firewall that prohibits", "1",
+     "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
+     "nft add rule inet x i iifname $A tcp flags '& (syn|ack) == syn' reject with icmpx admin-prohibited",
+     "nft delete table inet x", "firewall spark-1 A"},
+    {"a firewall that resets", "2",  // as a port that nobody serves: told once yoke itself listens there
+     "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
+     "nft add rule inet x i iifname $B tcp flags '& (syn|ack) == syn' reject with tcp reset",
+     "nft delete table inet x", "firewall spark-2 B", Looking::kMeasuring},
     {"no answer to pings", "2",  // and all else passes: nothing is wrong
      "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
      "nft add rule inet x i iifname $B meta l4proto icmp drop",
@@ -239,6 +265,27 @@ constexpr MadeByHand kByHand[] = {
      "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
      "nft add rule inet x i iifname $A numgen random mod 200 == 0 drop",
      "nft delete table inet x", "half-lossy spark-2 A", Looking::kMeasuring},
+};
+
+// On a ring of four.
+constexpr MadeByHand kByHandInARing[] = {
+    {"a ring's route is gone", "1", "ip route del 192.168.110.3", "ip route add 192.168.110.3 via 192.168.100.2",
+     "ring-path spark-1 ring"},
+    {"a filter drops what is forwarded", "2",
+     "nft add table inet x; nft 'add chain inet x f { type filter hook forward priority 0; policy drop; }'",
+     "nft delete table inet x", "docker-forward spark-2 nft forward"},
+    {"a filter drops some of what is forwarded", "2",
+     "nft add table inet x; nft 'add chain inet x f { type filter hook forward priority 0; }'; "
+     "nft add rule inet x f ip saddr 192.168.0.0/16 drop",
+     "nft delete table inet x", "ring-path spark-2 -"},
+    {"one half, by which packets come, does not forward", "3", "sysctl -q -w net.ipv4.conf.enp1s0f1np1.forwarding=0",
+     "sysctl -q -w net.ipv4.conf.enp1s0f1np1.forwarding=1", "ring-path spark-3 ring"},
+    {"answers are filtered by their way", "3", "sysctl -q -w net.ipv4.conf.enp1s0f1np1.rp_filter=1",
+     "sysctl -q -w net.ipv4.conf.enp1s0f1np1.rp_filter=0", "ring-path spark-3 ring"},
+    {"no answer to pings", "4",
+     "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
+     "nft add rule inet x i meta l4proto icmp drop",
+     "nft delete table inet x", ""},
 };
 
 struct SoakCheck : testing::Test {
@@ -272,14 +319,12 @@ TEST_F(SoakCheck, TwoNodesWithACable) {
   }
 }
 
-TEST_F(SoakCheck, FaultsMadeByHand) {
-  const TestLab lab({"--nodes", "2", "--bare"});
-  ASSERT_NO_FATAL_FAILURE(bring_up(lab));
+void expect_told_by_hand(const TestLab& lab, std::span<const MadeByHand> table) {
   const auto run_there = [&](const char* node, const std::string& script) {
     const Outcome outcome = lab.exec(node, {"sh", "-ec", "A=enp1s0f0np0; B=enP2p1s0f0np0; " + script});
     EXPECT_EQ(outcome.exit_status, 0) << script << outcome.err;
   };
-  for (const MadeByHand& fault : kByHand) {
+  for (const MadeByHand& fault : table) {
     SCOPED_TRACE(fault.what);
     run_there(fault.node, fault.make);
     const std::string wanted = wanted_lines(fault.findings);
@@ -287,6 +332,18 @@ TEST_F(SoakCheck, FaultsMadeByHand) {
     run_there(fault.node, fault.unmake);
     EXPECT_EQ(check_until(lab, "", Looking::kAtFacts), "") << "after it was unmade";
   }
+}
+
+TEST_F(SoakCheck, FaultsMadeByHand) {
+  const TestLab lab({"--nodes", "2", "--bare"});
+  ASSERT_NO_FATAL_FAILURE(bring_up(lab));
+  expect_told_by_hand(lab, kByHand);
+}
+
+TEST(LabCheck, WhatBreaksAWayAroundARingIsToldOfItsNode) {
+  if (const auto why = why_no_labs({"nft", "ping"})) GTEST_SKIP() << *why;
+  const TestLab lab({"--nodes", "4", "--topology", "ring"});
+  expect_told_by_hand(lab, kByHandInARing);
 }
 
 TEST_F(SoakCheck, ThreeNodesInARing) {

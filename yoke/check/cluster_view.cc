@@ -297,7 +297,7 @@ bool is_container_bridge(const NetworkInterface& interface) {
                      [&](std::string_view name) { return interface.name.starts_with(name); });
 }
 
-std::optional<std::string> route_to(const Machine& machine, Ipv4 address) {
+const Route* find_route(const Machine& machine, Ipv4 address) {
   const Route* best = nullptr;
   const auto length = [](const Route& route) { return route.destination ? route.destination->length : -1; };
   for (const Route& route : machine.routes) {
@@ -306,7 +306,33 @@ std::optional<std::string> route_to(const Machine& machine, Ipv4 address) {
                         (length(route) == length(*best) && route.metric.value_or(0) < best->metric.value_or(0));
     if (better) best = &route;
   }
-  return best ? std::optional(best->interface) : std::nullopt;
+  return best;
+}
+
+std::optional<std::vector<std::string>> ways_to(const HalfEnd& from, const HalfEnd& to) {
+  for (const PathTrial& path : from.node->paths) {
+    const bool same = path.interface == from.name && to.address && path.peer_address == to.address->address;
+    if (same && path.routed) return path.routes;
+  }
+  const Route* route = to.address ? find_route(*from.node->machine, to.address->address) : nullptr;
+  return route ? std::optional(std::vector<std::string>{route->interface}) : std::nullopt;
+}
+
+bool goes_elsewhere(const HalfEnd& from, const HalfEnd& to) {
+  const auto ways = ways_to(from, to);
+  using Names = std::vector<std::string>;
+  return ways && *ways != Names{from.name} && *ways != Names{from.bond};
+}
+
+const HalfEnd* refusing_end(const ClusterView& view, const HalfMeasurement& way) {
+  const HalfEnd* from = view.find_half(way.from, way.from_interface);
+  const HalfEnd* to = view.find_half(way.to, way.to_interface);
+  if (!way.is_refused() || !from || !to || !are_joined(*from, *to)) return nullptr;
+  const auto passes_all = [](const HalfEnd& end) { return end.node->drops_packets == false; };
+  if (passes_all(*from) != passes_all(*to)) return passes_all(*from) ? to : from;
+  if (passes_all(*from)) return nullptr;
+  const bool at_from = way.failure->find(to_string(from->address->address) + ":") != std::string::npos;
+  return at_from ? from : to;
 }
 
 }  // namespace yoke

@@ -85,7 +85,15 @@ bool is_gb10(const Machine& machine);
 bool has_active_rdma(const Machine& machine);
 // A container runtime's bridge. libvirt's and one's own bridge over the wired port are something else.
 bool is_container_bridge(const NetworkInterface& interface);
-// The interface by which packets to an address leave; nothing where no route leads there.
-std::optional<std::string> route_to(const Machine& machine, Ipv4 address);
+// The route of the main table by which packets to an address leave; null where none leads there.
+const Route* find_route(const Machine& machine, Ipv4 address);
+// The interfaces by which packets from a half to its peer leave: as the kernel said, else by the main table. Nothing
+// where it is not known; empty where no route leads there.
+std::optional<std::vector<std::string>> ways_to(const HalfEnd& from, const HalfEnd& to);
+// Whether they leave by anything else than the half.
+bool goes_elsewhere(const HalfEnd& from, const HalfEnd& to);
+// The end of a measured way that refused a connection although we listened there: its filter does. Null where it did
+// not, and where both ends are known to drop nothing.
+const HalfEnd* refusing_end(const ClusterView& view, const HalfMeasurement& way);
 
 }  // namespace yoke

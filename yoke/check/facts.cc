@@ -29,6 +29,17 @@ void visit_fields(Visitor& visit, PathTrial& path) {
   visit.optional("small", path.small);
   visit.optional("large", path.large);
   visit.optional("connects", path.connects);
+  visit.optional("routed", path.routed);
+  visit.optional("routes", path.routes);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, FarTrial& far) {
+  visit.required("peer", far.peer);
+  visit.required("address", far.address);
+  visit.optional("reached", far.reached);
+  visit.optional("routed", far.routed);
+  visit.optional("routes", far.routes);
 }
 
 template <class Visitor>
@@ -50,9 +61,12 @@ void visit_fields(Visitor& visit, CheckedNode& node) {
   visit.optional("machine", node.machine);
   visit.optional("failure", node.failure);
   visit.optional("paths", node.paths);
+  visit.optional("far", node.far);
+  visit.optional("ring_settings", node.ring_settings);
   visit.optional("names", node.names);
   visit.optional("forward_policy", node.forward_policy);
   visit.optional("forward_accepts", node.forward_accepts);
+  visit.optional("forward_drop", node.forward_drop);
   visit.optional("drops_packets", node.drops_packets);
   visit.optional("clock_ahead", node.clock_ahead);
 }

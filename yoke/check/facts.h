@@ -16,14 +16,27 @@ namespace yoke {
 
 // What passes from one of a node's halves to the other end of it. Absent: not tried, or this machine cannot.
 struct PathTrial {
-  std::string interface;         // of this node
-  std::string peer;              // the other node
-  Ipv4 peer_address;             // its end of the half
-  int large_size = 0;            // of the whole packet that was tried, in bytes
-  std::optional<bool> small;     // a small ping is answered
-  std::optional<bool> large;     // one that fills the MTU and may not be cut is answered
-  std::optional<bool> connects;  // a TCP connection to a port that nobody serves is refused, not swallowed
+  std::string interface;      // of this node
+  std::string peer;           // the other node
+  Ipv4 peer_address;          // its end of the half
+  int large_size = 0;         // of the whole packet that was tried, in bytes
+  std::optional<bool> small;  // a small ping is answered
+  std::optional<bool> large;  // one that fills the MTU and may not be cut is answered
+  // A TCP connection to a port that nobody serves is refused by the machine, not swallowed or rejected by a filter.
+  std::optional<bool> connects;
+  std::optional<bool> routed = {};  // a route leads there for a program that binds to no interface, and none discards
+  std::vector<std::string> routes = {};  // the interfaces of that route
   friend bool operator==(const PathTrial&, const PathTrial&) = default;
+};
+
+// Whether an address of a ring that is on none of the node's cables is reached: through its neighbours.
+struct FarTrial {
+  std::string peer;
+  Ipv4 address;
+  std::optional<bool> reached = {};
+  std::optional<bool> routed = {};  // as of PathTrial
+  std::vector<std::string> routes = {};
+  friend bool operator==(const FarTrial&, const FarTrial&) = default;
 };
 
 // To what a node's name resolves, asked on another node.
@@ -51,9 +64,13 @@ struct CheckedNode {
   std::optional<Machine> machine;  // absent: see failure
   std::optional<NodeFailure> failure;
   std::vector<PathTrial> paths;
+  std::vector<FarTrial> far;
+  // Of the kernel, that keep a half from passing packets on: "net.ipv4.conf.enp1s0f0np0.forwarding = 0".
+  std::vector<std::string> ring_settings;
   std::vector<NameTrial> names;
   std::optional<std::string> forward_policy;  // of iptables: "ACCEPT", "DROP"; absent: not known, or no right to ask
   bool forward_accepts = false;               // a rule before the policy lets everything, or the fast interfaces, pass
+  std::optional<std::string> forward_drop;    // of nft: the chain and line that drop what is forwarded
   std::optional<bool> drops_packets;          // a rule of its packet filter drops or rejects; absent: no right to ask
   std::optional<Seconds> clock_ahead;         // of the head's clock; negative: behind
   friend bool operator==(const CheckedNode&, const CheckedNode&) = default;

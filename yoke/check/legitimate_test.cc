@@ -160,11 +160,21 @@ TEST(Legitimate, DockersPolicyOnAPairAndARingThatForwards) {
   EXPECT_EQ(rules_of(facts), "");
 }
 
+// The end of spark-2's other cable.
+void add_far_end(CheckFacts& facts) {
+  NetworkInterface& interface = interface_of(facts, 1, "enp1s0f1np1");
+  interface.up = interface.carrier = true;
+  interface.addresses = {made_address(102, 2)};
+  rdma_of(facts, 1, "rocep1s0f1") = made_rdma(interface);
+  facts.cluster->nodes[1].halves.push_back({interface.name, made_address(102, 2)});
+}
+
 TEST(Legitimate, ARingOfThreeWhoseRoutesEndAtTheNeighbour) {
   CheckFacts facts = made_pair();
   facts.nodes[1].machine->ip_forward = false;
   facts.nodes[1].forward_policy = "DROP";
-  facts.nodes[0].machine->routes.push_back({.destination = Ipv4Prefix{made_address(101, 2).address, 32},
+  add_far_end(facts);
+  facts.nodes[0].machine->routes.push_back({.destination = Ipv4Prefix{made_address(102, 2).address, 32},
                                             .gateway = made_address(100, 2).address,
                                             .interface = kHalfA});
   EXPECT_EQ(rules_of(facts), "");
@@ -240,8 +250,110 @@ TEST(Legitimate, AnAllReduceOverTcpBesideALinkByRdma) {
   facts.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{3e9};
   facts.measurement->all_reduce->carrier = "direct";
   EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Legitimate, WhatTcpCarriesOnFastHalvesWithoutPerftest) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
   facts.measurement->transports = {"tcp"};
-  EXPECT_EQ(rules_of(facts), "collective-slow - -");
+  facts.measurement->all_reduce->carrier = "direct";
+  facts.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{2e9};
+  const auto carry = [&](double alone) {
+    for (HalfMeasurement& half : facts.measurement->halves) {
+      half.transport = "tcp";
+      half.alone = BitsPerSecond{alone};
+      half.together = half.both_ways = BitsPerSecond{alone / 2};
+    }
+  };
+  carry(38e9);
+  EXPECT_EQ(rules_of(facts), "");
+  carry(12.9e9);  // the degraded state is below what TCP reaches
+  EXPECT_EQ(rules_of(facts), "half-degraded spark-1 enp1s0f0np0; half-degraded spark-1 enP2p1s0f0np0");
+  facts.measurement->expected = BitsPerSecond{2e9};  // a lab: TCP is what carries there
+  carry(1.9e9);
+  EXPECT_EQ(rules_of(facts), "halves-share spark-1 -; halves-share spark-2 -");
+}
+
+// A ring as the rules see it: spark-1 reaches spark-2's far end through it.
+CheckFacts ring_with_far_end() {
+  CheckFacts facts = made_pair();
+  facts.cluster->fabric->topology = Topology::kRing;
+  for (CheckedNode& node : facts.nodes) node.machine->nccl[0].version = "2.30.7";
+  add_far_end(facts);
+  facts.nodes[0].far = {
+      {.peer = "spark-2", .address = made_address(102, 2).address, .reached = false, .routed = false}};
+  return facts;
+}
+
+TEST(Legitimate, ARingWithoutRoutesBeyondTheNeighbours) {
+  CheckFacts facts = ring_with_far_end();
+  EXPECT_EQ(rules_of(facts), "");
+  facts.nodes[0].far[0].routed = true;
+  facts.nodes[0].far[0].routes = {"enP7s7"};  // a default route is none of the ring's
+  EXPECT_EQ(rules_of(facts), "");
+}
+
+TEST(Explained, ARingPathIsBrokenByTheHalfThatIsDown) {
+  CheckFacts facts = ring_with_far_end();
+  facts.nodes[0].far[0].routed = true;
+  facts.nodes[0].far[0].routes = {kHalfA};
+  facts.nodes[0].machine->routes.push_back({.destination = Ipv4Prefix{made_address(102, 2).address, 32},
+                                            .gateway = made_address(100, 2).address,
+                                            .interface = kHalfA});
+  EXPECT_EQ(rules_of(facts), "ring-path spark-2 -");
+  facts.nodes[0].ring_settings = {"net.ipv4.conf.enp1s0f0np0.forwarding = 0"};  // nothing is passed on by it
+  EXPECT_EQ(rules_of(facts), "ring-path spark-2 -");
+  facts.nodes[0].ring_settings = {"net.ipv4.conf.enp1s0f0np0.rp_filter = 1"};
+  EXPECT_EQ(rules_of(facts), "ring-path spark-1 ring");
+  interface_of(facts, 1, kHalfB).up = interface_of(facts, 1, kHalfB).carrier = false;
+  interface_of(facts, 0, kHalfB).carrier = false;
+  EXPECT_EQ(rules_of(facts), "half-down spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, AFailedAllReduceIsToldWhereNothingElseIs) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce_failure = "NCCL: unhandled system error";
+  EXPECT_EQ(rules_of(facts), "collective-failed - -") << "by sockets it went well";
+  facts.measurement->all_reduce.reset();
+  EXPECT_EQ(rules_of(facts), "collective-failed - -");
+  facts.nodes[1].machine->kernel = "6.17.0-1004-nvidia";  // no explanation
+  EXPECT_EQ(rules_of(facts), "collective-failed - -; kernel-differs - -");
+  interface_of(facts, 1, kHalfB).mtu = 1500;
+  EXPECT_EQ(rules_of(facts), "mtu-differs spark-2 enP2p1s0f0np0; kernel-differs - -");
+}
+
+TEST(Explained, ARefusalWhileMeasuringIsAFirewallUnlessNobodyHasOne) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce.reset();
+  for (HalfMeasurement& half : facts.measurement->halves) {
+    if (half.from_interface != kHalfB) continue;
+    half.alone = half.together = half.both_ways = {};
+    half.failure = "cannot connect to 192.168.101.2:39031: Connection refused";
+  }
+  EXPECT_EQ(rules_of(facts), "firewall spark-2 enP2p1s0f0np0") << "by the address";
+  facts.nodes[0].drops_packets = true;
+  facts.nodes[1].drops_packets = false;
+  EXPECT_EQ(rules_of(facts), "firewall spark-1 enP2p1s0f0np0") << "of what leaves";
+  facts.nodes[0].drops_packets = false;
+  EXPECT_EQ(rules_of(facts), "half-dead spark-1 enP2p1s0f0np0");
+}
+
+TEST(Explained, HalvesInOneNetworkAccountForTheRouteByTheOther) {
+  CheckFacts facts = made_pair();
+  for (std::size_t node : {0U, 1U}) {
+    const int host = 101 + static_cast<int>(node);
+    interface_of(facts, node, kHalfB).addresses = {made_address(100, host)};
+    rdma_of(facts, node, "roceP2p1s0f0") = made_rdma(interface_of(facts, node, kHalfB));
+    facts.cluster->nodes[node].halves[1].address = made_address(100, host);
+    facts.nodes[node].paths[1].peer_address = made_address(100, 203 - host).address;
+    for (PathTrial& path : facts.nodes[node].paths) {
+      path.routed = true;
+      path.routes = {kHalfA};
+    }
+  }
+  EXPECT_EQ(rules_of(facts), "subnet-shared spark-1 enP2p1s0f0np0; subnet-shared spark-2 enP2p1s0f0np0");
 }
 
 TEST(Legitimate, InALabTheLimitsOfThisMachineAreNotTheNodes) {
@@ -339,6 +451,9 @@ TEST(Explained, HalvesWhoseAddressesWereSwappedAtBothEndsHaveOthersThanTheFile) 
   for (const std::size_t node : {0U, 1U}) {
     std::swap(interface_of(facts, node, kHalfA).addresses, interface_of(facts, node, kHalfB).addresses);
     std::swap(rdma_of(facts, node, "rocep1s0f0").gids, rdma_of(facts, node, "roceP2p1s0f0").gids);
+    for (Route& route : facts.nodes[node].machine->routes) {
+      if (route.interface != "enP7s7") route.interface = route.interface == kHalfA ? kHalfB : kHalfA;
+    }
   }
   EXPECT_EQ(rules_of(facts),
             "address-differs spark-1 enp1s0f0np0; address-differs spark-1 enP2p1s0f0np0; "
@@ -361,6 +476,13 @@ TEST(Facts, SurviveJson) {
   facts.measurement = made_measurement();
   facts.nodes[1].failure = NodeFailure{NodeFailureKind::kAsks, "asks", "copy the key"};
   facts.nodes[1].forward_policy = "DROP";
+  facts.nodes[1].forward_drop = "chain f of table inet x: policy drop";
+  facts.nodes[1].paths[0].routed = false;
+  facts.nodes[1].paths[1].routed = true;
+  facts.nodes[1].paths[1].routes = {kHalfA, kHalfB};
+  facts.nodes[1].ring_settings = {"net.ipv4.conf.a.rp_filter = 1"};
+  facts.nodes[1].far = {{.peer = "spark-1", .address = made_address(102, 1).address, .reached = true, .routed = false}};
+  facts.measurement->all_reduce_failure = "no";
   const Document document = parse_json(print_json(to_json(facts)), "facts");
   EXPECT_EQ(check_facts_from_json(document), facts);
 }
@@ -372,11 +494,11 @@ TEST(Routes, TheLongestPrefixThenTheLowestMetricThenTheFirstDecides) {
                     {.destination = made_address(100, 0), .gateway = {}, .interface = "fast", .metric = 100},
                     {.destination = Ipv4Prefix{made_address(100, 7).address, 32}, .gateway = {}, .interface = "one"},
                     {.destination = Ipv4Prefix{made_address(100, 7).address, 32}, .gateway = {}, .interface = "two"}};
-  EXPECT_EQ(route_to(machine, made_address(100, 1).address), "fast");
-  EXPECT_EQ(route_to(machine, made_address(100, 7).address), "one");
-  EXPECT_EQ(route_to(machine, made_address(9, 9).address), "wan");
+  EXPECT_EQ(find_route(machine, made_address(100, 1).address)->interface, "fast");
+  EXPECT_EQ(find_route(machine, made_address(100, 7).address)->interface, "one");
+  EXPECT_EQ(find_route(machine, made_address(9, 9).address)->interface, "wan");
   machine.routes.clear();
-  EXPECT_EQ(route_to(machine, made_address(9, 9).address), std::nullopt);
+  EXPECT_EQ(find_route(machine, made_address(9, 9).address), nullptr);
 }
 
 }  // namespace

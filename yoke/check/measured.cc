@@ -61,6 +61,7 @@ std::optional<double> share_of(const ClusterView& view, const Measured& measured
   const auto& expected = view.facts.measurement->expected;
   if (!expected || expected->value <= 0 || !measured.way->alone) return std::nullopt;
   if (delivers_badly(view.facts.measurement->halves, *measured.way)) return std::nullopt;
+  if (!is_judged(measured.way->transport, *measured.way->alone, *expected)) return std::nullopt;
   const double limit = std::min(known_limit(*measured.from), known_limit(*measured.to));
   return limit <= 0 ? std::nullopt : std::optional(*measured.way->alone / *expected / limit);
 }
@@ -100,9 +101,13 @@ bool all_healthy(const ClusterView& view) {
 
 std::string rate_text(const ClusterView& view, const Measured& measured) {
   const Measurement& measurement = *view.facts.measurement;
-  return fmt::format("{} from {} ({}) to {} ({}), alone; {} expected ({})", to_string(*measured.way->alone),
+  const bool is_low = is_floor(measured.way->transport, *measurement.expected);
+  return fmt::format("{} from {} ({}) to {} ({}), alone; {} expected ({}){}", to_string(*measured.way->alone),
                      measured.way->from, measured.from->name, measured.way->to, measured.to->name,
-                     to_string(*measurement.expected), measurement.expected_source);
+                     to_string(*measurement.expected), measurement.expected_source,
+                     is_low ? "; by TCP, which alone does not account for it: 'apt-get install perftest' on all nodes "
+                              "lets it be measured by RDMA"
+                            : "");
 }
 
 // Whether a trial or setting already told why nothing passes.
@@ -121,6 +126,7 @@ struct PairSums {
   BitsPerSecond alone{0}, together{0}, both_ways{0};
   bool whole = true;  // every half was measured in each phase
   bool idle = false;
+  bool floor = false;  // as fast as the processors, by TCP
 };
 
 // By sending node and receiving node.
@@ -132,6 +138,7 @@ std::map<std::pair<std::string, std::string>, PairSums> sums_of(const ClusterVie
     const HalfMeasurement& way = *measured.way;
     PairSums& sum = sums[{way.from, way.to}];
     if (!way.alone || !way.together || !way.both_ways) sum.whole = false;
+    if (expected && is_floor(way.transport, *expected)) sum.floor = true;
     // A half that carries more than it should, alone, need not do so beside the others.
     const BitsPerSecond alone = way.alone.value_or(BitsPerSecond{0});
     sum.alone += expected ? std::min(alone, *expected) : alone;
@@ -149,6 +156,7 @@ AdviceList find_dead_halves(const ClusterView& view) {
   std::set<const HalfEnd*> told;
   for (const Measured& measured : measured_ways(view)) {
     if (!measured.way->failure || is_told(measured) || told.contains(measured.to)) continue;
+    if (refusing_end(view, *measured.way)) continue;
     told.insert(measured.from);
     list.push_back({.node = measured.from->node->name,
                     .subject = measured.from->name,
@@ -259,7 +267,7 @@ AdviceList find_halves_sharing_a_path(const ClusterView& view) {
   const auto& expected = view.facts.measurement->expected;
   for (const auto& [nodes, sum] : sums_of(view)) {
     if (!sum.whole || sum.idle || sum.alone.value <= 0 || sum.together / sum.alone >= kTogetherLeast) continue;
-    if (!expected) continue;  // as fast as the machine copies: the processor is what the halves share
+    if (!expected || sum.floor) continue;  // as fast as the machine copies: the processor is what the halves share
     list.push_back(
         {.node = nodes.first,
          .subject = {},
@@ -285,7 +293,7 @@ AdviceList find_slow_collectives(const ClusterView& view) {
   if (by_rdma && measurement->all_reduce->carrier != "nccl") return {};
   BitsPerSecond raw{0};
   for (const auto& [nodes, sum] : sums_of(view)) {
-    if (!sum.whole || sum.idle) return {};
+    if (!sum.whole || sum.idle || sum.floor) return {};
     raw = raw.value <= 0 ? sum.both_ways : std::min(raw, sum.both_ways);
   }
   const BitsPerSecond reached = to_bits_per_second(measurement->all_reduce->large_bus_bandwidth);
@@ -297,6 +305,28 @@ AdviceList find_slow_collectives(const ClusterView& view) {
            .fix =
                "not the cable: run with NCCL_DEBUG=INFO and give the log to 'yoke check nccl-log'; with NCCL itself, "
                "unplug the power of both for 30 s, as this is a second form of the degraded state"}};
+}
+
+AdviceList find_failed_collectives(const ClusterView& view) {
+  const auto& measurement = view.facts.measurement;
+  if (!measurement || !measurement->all_reduce_failure) return {};
+  // Any other fault is nearer to the cause, and so are the warnings that leave halves without a way.
+  for (const Rule& rule : rule_table()) {
+    const bool explains = rule.severity == Severity::kFault || rule.look == find_halves_unaddressed ||
+                          rule.look == find_other_addresses || rule.look == find_shared_subnets;
+    if (rule.look != find_failed_collectives && explains && !rule.look(view).empty()) return {};
+  }
+  const bool by_sockets = measurement->all_reduce.has_value();
+  return {
+      {.what =
+           fmt::format("the halves carry data, but an all-reduce over all nodes{} fails", by_sockets ? " by NCCL" : ""),
+       .evidence = measurement->all_reduce_failure->empty() ? "it came to no end" : *measurement->all_reduce_failure,
+       .consequence = by_sockets ? "what uses NCCL does not run over these nodes, or only by sockets"
+                                 : "no model can run over these nodes",
+       .fix = by_sockets ? "run with NCCL_DEBUG=INFO and give the log to 'yoke check nccl-log'; 'yoke bench "
+                           "all-reduce --transport nccl' tells more"
+                         : "'yoke bench all-reduce' tells more; a filter that lets only some ports pass is a usual "
+                           "cause"}};
 }
 
 AdviceList find_counted_errors(const ClusterView& view) {

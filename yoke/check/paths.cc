@@ -1,4 +1,4 @@
-// What passes the halves, by their settings and by what was tried: MTU, routes, pings, connections, forwarding.
+// What passes the halves, by their settings and by what was tried: MTU, pings, connections, forwarding.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -48,12 +48,6 @@ std::optional<Ends> ends_of(const ClusterView& view, const CheckedNode& node, co
   return std::nullopt;
 }
 
-// Whether the packets of either end leave by something that is no half, so that answers never come back.
-bool goes_elsewhere(const ClusterView& view, const HalfEnd& from, const HalfEnd& to) {
-  const auto way = route_to(*from.node->machine, to.address->address);
-  return way && *way != from.bond && !view.find_half(from.node->name, *way);
-}
-
 // From outside it cannot be seen which end swallows a connection. The one that is called does as a rule; where only
 // the caller drops packets at all, it is the caller.
 const HalfEnd& swallows_at(const Ends& ends) {
@@ -66,6 +60,13 @@ std::string filters_of(const Ends& ends) {
     if (end->node->drops_packets == true) return fmt::format("; a packet filter on {} drops packets", end->node->name);
   }
   return "";
+}
+
+// How a firewall is told to let a half's packets in.
+std::string opening_of(const std::string& firewall, const std::string& interface) {
+  if (firewall == "ufw") return fmt::format("'ufw allow in on {}'", interface);
+  if (firewall == "firewalld") return fmt::format("'firewall-cmd --zone=trusted --add-interface={}'", interface);
+  return "'nft list ruleset' shows the rule";
 }
 
 using TrialVisitor = std::function<void(const CheckedNode&, const PathTrial&, const Ends&)>;
@@ -162,45 +163,13 @@ AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
   return list;
 }
 
-AdviceList find_routes_elsewhere(const ClusterView& view) {
-  AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
-    if (!node.machine) continue;
-    std::vector<std::string> wrong;
-    std::set<std::string> ways;
-    for (const HalfEnd* end : view.halves_of(node)) {
-      for (const std::size_t index : end->peers) {
-        const HalfEnd& peer = view.halves[index];
-        if (!are_joined(*end, peer)) continue;
-        if (!goes_elsewhere(view, *end, peer)) continue;  // by the other half: find_shared_subnets
-        const std::string way = *route_to(*node.machine, peer.address->address);
-        const NetworkInterface* outsider = outsider_in_network(view, *end);
-        if (outsider && outsider->name == way) continue;  // told there too
-        wrong.push_back(to_string(peer.address->address));
-        ways.insert(way);
-      }
-    }
-    if (wrong.empty()) continue;
-    list.push_back(
-        {.node = node.name,
-         .subject = fmt::format("{}", fmt::join(ways, ", ")),
-         .what = fmt::format("{} sends to its peers' fast addresses by {}", node.name, fmt::join(ways, ", ")),
-         .evidence = fmt::format("the routes to {} go by {}", fmt::join(wrong, ", "), fmt::join(ways, ", ")),
-         .consequence = "the link works, and traffic goes over the management network all the same, at its "
-                        "rate",
-         .fix = fmt::format("'ip route get {}' on {} shows the route; remove it ('ip route del')", wrong.front(),
-                            node.name)});
-  }
-  return list;
-}
-
 AdviceList find_silent_halves(const ClusterView& view) {
   AdviceList list;
   std::set<const HalfEnd*> told;
   for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
     if (path.small != false || path.connects == true || told.contains(ends.to)) return;
     if (shares_a_subnet(view, *ends.from) || shares_a_subnet(view, *ends.to)) return;
-    if (goes_elsewhere(view, *ends.from, *ends.to) || goes_elsewhere(view, *ends.to, *ends.from)) return;
+    if (goes_elsewhere(*ends.from, *ends.to) || goes_elsewhere(*ends.to, *ends.from)) return;
     if (has_double(view, *ends.from) || has_double(view, *ends.to)) return;
     told.insert(ends.from);
     list.push_back(
@@ -220,25 +189,31 @@ AdviceList find_silent_halves(const ClusterView& view) {
 AdviceList find_firewalls(const ClusterView& view) {
   AdviceList list;
   std::set<const CheckedNode*> told;
-  for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
-    if (path.small != true || path.connects != false) return;
-    const HalfEnd& end = swallows_at(ends);
+  const auto tell = [&](const HalfEnd& end, std::string evidence) {
     const CheckedNode& there = *end.node;
     if (!told.insert(&there).second) return;
     const std::string name = there.machine->firewall.value_or("");
-    list.push_back({.node = there.name,
-                    .subject = end.name,
-                    .what = fmt::format("{} swallows new TCP connections on its fast interfaces", there.name),
-                    .evidence = fmt::format("{} on {} answers pings of {}, but not connections{}",
-                                            to_string(path.peer_address), path.peer, node.name,
-                                            name.empty() ? "" : fmt::format("; {} is active on {}", name, there.name)),
-                    .consequence = "jobs wait for each other until they time out",
-                    .fix = fmt::format("let everything pass on {}: {}", end.name,
-                                       name == "ufw" ? fmt::format("'ufw allow in on {}'", end.name)
-                                       : name == "firewalld"
-                                           ? fmt::format("'firewall-cmd --zone=trusted --add-interface={}'", end.name)
-                                           : "'nft list ruleset' shows the rule")});
+    if (!name.empty()) evidence += fmt::format("; {} is active on {}", name, there.name);
+    list.push_back(
+        {.node = there.name,
+         .subject = end.name,
+         .what = fmt::format("{} swallows or rejects new TCP connections on its fast interfaces", there.name),
+         .evidence = std::move(evidence),
+         .consequence = "jobs wait for each other until they time out, or end at once",
+         .fix = fmt::format("let everything pass on {}: {}", end.name, opening_of(name, end.name))});
+  };
+  for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
+    // Where the answer goes elsewhere, it is lost on its way back.
+    if (path.small != true || path.connects != false || goes_elsewhere(*ends.to, *ends.from)) return;
+    tell(swallows_at(ends), fmt::format("{} on {} answers pings of {}, but not connections",
+                                        to_string(path.peer_address), path.peer, node.name));
   });
+  // A filter that resets connections looks like a port that nobody serves, but for when somebody does.
+  if (!view.facts.measurement) return list;
+  for (const HalfMeasurement& way : view.facts.measurement->halves) {
+    const HalfEnd* end = refusing_end(view, way);
+    if (end) tell(*end, fmt::format("while measuring, where yoke itself listened: {}", *way.failure));
+  }
   return list;
 }
 
@@ -259,15 +234,18 @@ AdviceList find_forwarding_off(const ClusterView& view) {
 AdviceList find_docker_forward_drops(const ClusterView& view) {
   AdviceList list;
   for (const CheckedNode& node : view.facts.nodes) {
-    if (!node.machine || node.forward_policy != "DROP" || node.forward_accepts || !must_forward(view, node)) continue;
+    const bool by_policy = node.forward_policy == "DROP" && !node.forward_accepts;
+    if (!node.machine || !(by_policy || node.forward_drop) || !must_forward(view, node)) continue;
     list.push_back({.node = node.name,
-                    .subject = "iptables FORWARD",
+                    .subject = by_policy ? "iptables FORWARD" : "nft forward",
                     .what = fmt::format("{} drops what it should pass on around the ring", node.name),
-                    .evidence =
-                        "the policy of iptables' FORWARD chain is DROP, as Docker sets it, and no rule lets the "
-                        "fast interfaces pass",
+                    .evidence = by_policy
+                                    ? "the policy of iptables' FORWARD chain is DROP, as Docker sets it, and no rule "
+                                      "lets the fast interfaces pass"
+                                    : fmt::format("{} ('nft list ruleset')", *node.forward_drop),
                     .consequence = "looks exactly like a dead cable between nodes that are not neighbours",
-                    .fix = "'iptables -I DOCKER-USER -j ACCEPT' for the fast interfaces there"});
+                    .fix = "let the fast interfaces pass there: 'iptables -I DOCKER-USER -i INTERFACE -j ACCEPT' where "
+                           "it is Docker's, else a rule before that one"});
   }
   return list;
 }

@@ -55,11 +55,14 @@ AdviceList find_double_addresses(const ClusterView& view);
 AdviceList find_other_addresses(const ClusterView& view);
 AdviceList find_other_subnets(const ClusterView& view);
 AdviceList find_shared_subnets(const ClusterView& view);
+// routes
+AdviceList find_routes_elsewhere(const ClusterView& view);
+AdviceList find_missing_routes(const ClusterView& view);
+AdviceList find_broken_ring_paths(const ClusterView& view);
 // paths
 AdviceList find_differing_mtus(const ClusterView& view);
 AdviceList find_small_mtus(const ClusterView& view);
 AdviceList find_blocked_jumbo_frames(const ClusterView& view);
-AdviceList find_routes_elsewhere(const ClusterView& view);
 AdviceList find_silent_halves(const ClusterView& view);
 AdviceList find_firewalls(const ClusterView& view);
 AdviceList find_forwarding_off(const ClusterView& view);
@@ -73,6 +76,7 @@ AdviceList find_degraded_halves(const ClusterView& view);
 AdviceList find_slow_halves(const ClusterView& view);
 AdviceList find_halves_sharing_a_path(const ClusterView& view);
 AdviceList find_slow_collectives(const ClusterView& view);
+AdviceList find_failed_collectives(const ClusterView& view);
 AdviceList find_counted_errors(const ClusterView& view);
 // pcie
 AdviceList find_narrow_nics(const ClusterView& view);

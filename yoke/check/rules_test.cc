@@ -158,6 +158,25 @@ std::vector<Case> link_cases() {
          f.nodes[0].paths[0].small = f.nodes[0].paths[0].large = false;  // its answers come by another way
        },
        "spark-2", "enP7s7"},
+      {"route-elsewhere", "ByTheOtherHalf",
+       [](CheckFacts& f) {
+         f.nodes[1].paths[0].routed = true;
+         f.nodes[1].paths[0].routes = {kHalfB};
+         f.nodes[0].paths[0].small = f.nodes[0].paths[0].large = f.nodes[0].paths[0].connects = false;
+       },
+       "spark-2", kHalfB},
+      {"route-elsewhere", "ByBothHalves",
+       [](CheckFacts& f) {
+         f.nodes[1].paths[0].routed = true;
+         f.nodes[1].paths[0].routes = {kHalfA, kHalfB};
+       },
+       "spark-2", kHalfB},
+      {"route-missing", "NoneOrABlackHole",
+       [](CheckFacts& f) {
+         f.nodes[1].paths[1].routed = false;
+         f.nodes[0].paths[1].small = f.nodes[0].paths[1].large = f.nodes[0].paths[1].connects = false;
+       },
+       "spark-2", kHalfB},
       {"half-silent", "NoAnswer",
        [](CheckFacts& f) {
          for (CheckedNode& node : f.nodes) {
@@ -186,6 +205,20 @@ std::vector<Case> link_cases() {
              {.destination = made_address(120, 0), .gateway = made_address(100, 2).address, .interface = kHalfA});
          f.nodes[1].forward_policy = "DROP";
        }},
+      {"docker-forward", "RingNodeWithARuleOfNft",
+       [](CheckFacts& f) {
+         f.nodes[0].machine->routes.push_back(
+             {.destination = made_address(120, 0), .gateway = made_address(100, 2).address, .interface = kHalfA});
+         f.nodes[1].forward_drop = "chain f of table inet x: drop";
+       },
+       "spark-2", "nft forward"},
+      {"ring-path", "ARouteIsGone",
+       [](CheckFacts& f) {
+         const Ipv4 far = made_address(101, 2).address;  // of a node that is there: who owns it does not matter
+         f.nodes[0].far = {{.peer = "spark-2", .address = far, .reached = true, .routed = true, .routes = {kHalfA}},
+                           {.peer = "spark-2", .address = far, .reached = false, .routed = false}};
+       },
+       "spark-1", "ring"},
   };
 }
 
@@ -353,6 +386,13 @@ std::vector<Case> software_cases() {
              },
              false);
        }},
+      {"collective-failed", "NoResult",
+       [](CheckFacts& f) {
+         f.measurement = made_measurement();
+         f.measurement->all_reduce.reset();
+         f.measurement->all_reduce_failure = "rank 1 was lost";
+       },
+       ""},
       {"collective-slow", "ThreeGigabytes",
        [](CheckFacts& f) {
          f.measurement = made_measurement();

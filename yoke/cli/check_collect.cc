@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <future>
 
 #include "yoke/base/error.h"
@@ -25,6 +26,21 @@ constexpr std::size_t kAllPairsMost = 4;
 bool are_neighbours(std::size_t a, std::size_t b, std::size_t count) {
   const std::size_t apart = a > b ? a - b : b - a;
   return apart == 1 || apart == count - 1;
+}
+
+// Addresses of a ring that are on none of the node's own cables: its neighbours' far ends, and all of the others.
+std::vector<FarTrial> far_addresses(const Cluster& cluster, std::size_t node) {
+  std::vector<FarTrial> far;
+  const std::vector<Half>& own = cluster.nodes[node].halves;
+  for (std::size_t other = 0; other < cluster.nodes.size(); ++other) {
+    if (other == node) continue;
+    for (const Half& theirs : cluster.nodes[other].halves) {
+      const bool near = std::any_of(
+          own.begin(), own.end(), [&](const Half& half) { return half.address.network() == theirs.address.network(); });
+      if (!near) far.push_back({.peer = cluster.nodes[other].name, .address = theirs.address.address});
+    }
+  }
+  return far;
 }
 
 // What ssh itself refuses shows at the login; whatever a node does not let us do after it is something else.
@@ -72,7 +88,10 @@ std::vector<CheckedNode> questions_for(const Cluster& cluster) {
   std::vector<CheckedNode> questions;
   for (std::size_t i = 0; i < count; ++i) {
     CheckedNode node{.name = cluster.nodes[i].name};
-    if (fabric.topology == Topology::kRing && count > 2) node.forward_policy = "?";
+    if (fabric.topology == Topology::kRing && count > 2) {
+      node.forward_policy = "?";
+      node.far = far_addresses(cluster, i);
+    }
     for (std::size_t j = 0; j < count; ++j) {
       if (i == j || (count > kAllPairsMost && !are_neighbours(i, j, count))) continue;
       node.names.push_back({.name = cluster.nodes[j].name, .addresses = {}});

@@ -19,7 +19,8 @@ CheckFacts collect_here();
 // Folders as `yoke probe --capture` writes them. With a cluster, each takes the place of the node with its host name.
 CheckFacts collect_captures(const std::vector<std::string>& folders, const std::optional<Cluster>& cluster);
 
-// What is asked of each node: which peers its halves should reach, which names it should resolve.
+// What is asked of each node: which peers its halves should reach, in a ring which far addresses, and which
+// names it should resolve.
 std::vector<CheckedNode> questions_for(const Cluster& cluster);
 
 }  // namespace yoke

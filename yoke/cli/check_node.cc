@@ -1,7 +1,6 @@
 #include "yoke/cli/check_node.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,8 +9,9 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/json.h"
 #include "yoke/base/process.h"
-#include "yoke/base/socket.h"
 #include "yoke/base/text.h"
+#include "yoke/cli/check_filter.h"
+#include "yoke/cli/check_trials.h"
 #include "yoke/cli/standard_input.h"
 #include "yoke/probe/probe.h"
 
@@ -30,59 +30,7 @@ namespace {
 
 using namespace literals;
 
-constexpr int kHeaders = 28;  // of IPv4 and ICMP
-// A port that nobody serves: a machine that lets connections through refuses it, a firewall swallows it.
-constexpr int kUnservedPort = 29499;
 constexpr Bytes kQuestionsMost{8 << 20};
-
-// A lost packet is no closed way: each trial has several attempts, far longer than any answer of a neighbour takes.
-constexpr int kPings = 2;
-constexpr int kConnections = 3;
-constexpr const char* kPingWait = "0.5";
-constexpr Seconds kConnectionWait{0.4};
-
-enum class PingSize { kSmall, kLarge };
-bool ping(const PathTrial& path, PingSize size) {
-  std::vector<std::string> words = {"ping", "-n", "-q", "-c", "1", "-W", kPingWait, "-I", path.interface};
-  if (size == PingSize::kLarge) {
-    words.insert(words.end(), {"-M", "do", "-s", std::to_string(path.large_size - kHeaders)});
-  }
-  words.push_back(to_string(path.peer_address));
-  for (int i = 0; i < kPings; ++i) {
-    if (run({.argv = words, .timeout = 3_s}).ok()) return true;
-  }
-  return false;
-}
-
-// Nothing where this machine does not even try, as without the right to choose the interface.
-std::optional<bool> connects_once(const PathTrial& path) {
-  try {
-    connect_tcp({to_string(path.peer_address), kUnservedPort}, {.device = path.interface},
-                Deadline::after(kConnectionWait));
-    return true;
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::kTimeout) return false;
-    // A refusal is an answer; "no route" is none.
-    const bool refused = std::string_view(error.what()).find("refused") != std::string_view::npos;
-    return refused ? std::optional(true) : std::nullopt;
-  }
-}
-
-std::optional<bool> connects(const PathTrial& path) {
-  std::optional<bool> answered = false;
-  for (int i = 0; i < kConnections && answered == false; ++i) answered = connects_once(path);
-  return answered;
-}
-
-void try_path(PathTrial& path) {
-  const bool can_ping = is_installed("ping") && path.large_size > kHeaders;
-  auto large = std::async(std::launch::async, [&] { return can_ping && ping(path, PingSize::kLarge); });
-  auto connected = std::async(std::launch::async, [&] { return connects(path); });
-  if (can_ping) path.small = ping(path, PingSize::kSmall);
-  const bool large_passed = large.get();
-  if (can_ping) path.large = large_passed;
-  path.connects = connected.get();
-}
 
 // As the C library resolves it, but with a deadline, which it does not have itself.
 void resolve(NameTrial& trial) {
@@ -97,55 +45,19 @@ void resolve(NameTrial& trial) {
   }
 }
 
-void ask_forward_policy(CheckedNode& node) {
-  node.forward_policy.reset();
-  if (geteuid() != 0 || !is_installed("iptables")) return;
-  std::string rules;
-  for (const char* chain : {"FORWARD", "DOCKER-USER"}) {
-    const auto outcome = try_to([&] { return run({.argv = {"iptables", "-S", chain}, .timeout = 2_s}); });
-    if (outcome && outcome->ok()) rules += outcome->out;
-  }
-  std::vector<std::string> interfaces;
-  for (const PathTrial& path : node.paths) interfaces.push_back(path.interface);
-  read_forward_rules(rules, interfaces, node);
-}
-
-// Whether any rule of the kernel's packet filter, whoever made it, drops or rejects; nothing where it cannot be asked.
-std::optional<bool> drops_packets() {
-  if (geteuid() != 0 || !is_installed("nft")) return std::nullopt;
-  const auto outcome = try_to([] { return run({.argv = {"nft", "list", "ruleset"}, .timeout = 2_s}); });
-  if (!outcome || !outcome->ok()) return std::nullopt;
-  for (const std::string& line : split(outcome->out, '\n')) {
-    for (const std::string& word : split(trim(line), ' ')) {
-      if (word == "drop" || word == "drop;" || word == "reject") return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
-
-void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, CheckedNode& node) {
-  for (const std::string& line : split(rules, '\n')) {
-    const std::vector<std::string> words = split(trim(line), ' ');
-    if (words.size() == 3 && words[0] == "-P" && words[1] == "FORWARD") node.forward_policy = words[2];
-    if (words.size() < 4 || words[0] != "-A" || words[words.size() - 1] != "ACCEPT") continue;
-    const bool every = words.size() == 4;  // -A CHAIN -j ACCEPT
-    const bool ours = words.size() == 6 && words[2] == "-i" &&
-                      std::find(interfaces.begin(), interfaces.end(), words[3]) != interfaces.end();
-    if (every || ours) node.forward_accepts = true;
-  }
-}
 
 CheckedNode look_at_this_node(const CheckedNode& questions) {
   CheckedNode node = questions;
   std::vector<std::future<void>> trials;
   for (PathTrial& path : node.paths) trials.push_back(std::async(std::launch::async, [&path] { try_path(path); }));
+  for (FarTrial& far : node.far) trials.push_back(std::async(std::launch::async, [&far] { try_far(far); }));
   for (NameTrial& name : node.names) trials.push_back(std::async(std::launch::async, [&name] { resolve(name); }));
   node.machine = probe_machine(sources_here());
-  if (node.forward_policy) ask_forward_policy(node);
-  if (!node.paths.empty()) node.drops_packets = drops_packets();
+  read_packet_filter(node);
+  if (!node.far.empty()) node.ring_settings = read_ring_settings(DiskTree(), node.paths);
   for (std::future<void>& trial : trials) trial.get();
+  for (PathTrial& path : node.paths) ask_routes(path, *node.machine);
   return node;
 }
 

@@ -9,8 +9,8 @@
 
 namespace yoke {
 
-// What is to be asked stands in the node itself: paths without results, names without addresses, and forward_policy as
-// "?" where it is wanted. All trials are made at once; each ends within two seconds.
+// What is to be asked stands in the node itself: paths and far addresses without results, names without addresses, and
+// forward_policy as "?" where it is wanted. All trials are made at once; each ends within some two seconds.
 CheckedNode look_at_this_node(const CheckedNode& questions);
 
 // The hidden part's answer with the clock of the node as it was sent.
@@ -24,9 +24,5 @@ double wall_clock_now();
 
 // `yoke check-node`: the exit status, or nothing for other arguments.
 std::optional<int> run_check_part(const std::vector<std::string>& arguments);
-
-// "-P FORWARD DROP" and the rules behind it, as `iptables -S` prints them: the policy, and whether a rule lets
-// everything, or what comes in by one of these interfaces, pass.
-void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, CheckedNode& node);
 
 }  // namespace yoke

@@ -30,6 +30,16 @@ std::string measured_text(const CheckReport& report) {
     table.rows.push_back({half.from, half.to, half.from_interface, rate(half.alone), rate(half.together)});
   }
   std::string out = table.rows.empty() ? "" : render_text(table, {.width = kFindingsWidth});
+  const Measurement& measurement = *report.facts.measurement;
+  const bool by_tcp = std::any_of(measurement.halves.begin(), measurement.halves.end(), [&](const auto& half) {
+    return measurement.expected && is_floor(half.transport, *measurement.expected);
+  });
+  if (by_tcp) {
+    out += fmt::format(
+        "RDMA was not measured: {}. By TCP only rates below a quarter of what a half should carry are judged;\n"
+        "'apt-get install perftest' on all nodes lets RDMA be measured.\n",
+        measurement.transport_reason);
+  }
   if (const auto& all_reduce = report.facts.measurement->all_reduce) {
     out += fmt::format("all-reduce over {} ranks: 16 KB in {}, {} at {}\n", all_reduce->ranks,
                        to_string(all_reduce->small_time), to_string(all_reduce->large_size),

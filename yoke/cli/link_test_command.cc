@@ -89,7 +89,21 @@ class AllReduceProgress final : public CollectiveSink {
 struct MeasuredAllReduce {
   Result<CollectiveRun> run;
   std::string carrier;
+  std::optional<std::string> nccl_failure = {};  // it is there, and sockets had to take its place
 };
+
+// Why there is no result; nothing where there is one.
+std::optional<Error> failure_in(const Result<CollectiveRun>& run) {
+  if (!run) return run.error();
+  if (run->failure) return to_error(*run->failure);
+  if (run->rows.empty()) return Error(ErrorCode::kInternal, "it gave no result");
+  return std::nullopt;
+}
+
+// A node without a GPU or without NCCL is no fault: sockets are what it has.
+bool is_missing(const Error& error) {
+  return error.code() == ErrorCode::kUnsupported || error.code() == ErrorCode::kNotFound;
+}
 
 // What was measured by RDMA is compared with what uses it, where there is a GPU.
 enum class AllReduceBy { kSockets, kNcclIfThere };
@@ -106,11 +120,14 @@ MeasuredAllReduce measure_all_reduce(const Cluster& cluster, AllReduceBy by) {
     throw_if_interrupted();
     return run;
   };
+  std::optional<std::string> nccl_failure;
   if (by == AllReduceBy::kNcclIfThere) {
     auto run = run_by(Transport::kNccl);
-    if (run && !run->failure) return {std::move(run), "nccl"};
+    const auto failure = failure_in(run);
+    if (!failure) return {std::move(run), "nccl"};
+    if (!is_missing(*failure)) nccl_failure = failure->message();
   }
-  return {run_by(Transport::kDirect), "direct"};
+  return {run_by(Transport::kDirect), "direct", nccl_failure};
 }
 
 // Raw links may be healthy and collectives over them slow, so a real one is run too.
@@ -122,13 +139,12 @@ void run_all_reduce(const Cluster& cluster, LinkTestResult& result) {
       return;
     }
   }
-  const auto [measured, carrier] = measure_all_reduce(
+  const auto [measured, carrier, nccl_failure] = measure_all_reduce(
       cluster, result.pairs.front().transport == "rdma" ? AllReduceBy::kNcclIfThere : AllReduceBy::kSockets);
-  if (!measured || measured->failure || measured->rows.empty()) {
-    result.all_reduce_missing = !measured           ? measured.error().message()
-                                : measured->failure ? measured->failure->message
-                                                    : "it gave no result";
-    result.all_reduce_failed = true;
+  result.all_reduce_failure = nccl_failure;
+  if (const auto failure = failure_in(measured)) {
+    result.all_reduce_missing = failure->message();
+    result.all_reduce_failure = failure->message();
     return;
   }
   const CollectiveRun& run = *measured;

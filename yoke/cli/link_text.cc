@@ -6,9 +6,15 @@
 #include "yoke/cli/findings_text.h"
 #include "yoke/link/judge.h"
 #include "yoke/report/table.h"
+#include "yoke/spec/measurement.h"
 
 namespace yoke {
 namespace {
+
+// What TCP cannot tell, and what to do about it.
+constexpr const char* kFloorText =
+    "By TCP the processors are the limit: only rates that even TCP should pass are judged. Install perftest on all\n"
+    "nodes ('apt-get install perftest') to measure by RDMA.\n";
 
 std::string percent(BitsPerSecond rate, const std::optional<LinkExpectation>& expected, int halves) {
   if (!expected) return "-";
@@ -96,6 +102,7 @@ std::string pair_text(const PairResult& pair, const std::optional<LinkExpectatio
   std::string text = fmt::format("{} and {}\n", pair.a, pair.b);
   if (pair.transport == "tcp") {
     text += fmt::format("*** RDMA NOT USED, TCP measured instead: {} ***\n", pair.transport_reason);
+    if (expected && is_floor(pair.transport, expected->half_rate)) text += kFloorText;
     if (pair.streams > 1) text += fmt::format("{} connections for each half.\n", pair.streams);
   } else {
     text += "By RDMA (perftest, writes of 1 MiB, four queue pairs a half).\n";

@@ -26,7 +26,7 @@ ErrorCode code_of(int result) {
     case kCudaOutOfMemory:
       return ErrorCode::kExhausted;
     case kCudaNoDevice:
-      return ErrorCode::kUnavailable;
+      return ErrorCode::kUnsupported;
     case kCudaInvalidDevice:
       return ErrorCode::kNotFound;
     default:
@@ -89,7 +89,7 @@ Result<CudaDriver> CudaDriver::load() {
   // Never closed: contexts and threads of the driver live as long as the process.
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    return Unexpected(Error(ErrorCode::kUnavailable, fmt::format("there is no CUDA driver here: {}", dlerror()),
+    return Unexpected(Error(ErrorCode::kUnsupported, fmt::format("there is no CUDA driver here: {}", dlerror()),
                             "install the NVIDIA driver; in a container, start it with --gpus all"));
   }
   return try_to([&] {
@@ -98,7 +98,7 @@ Result<CudaDriver> CudaDriver::load() {
     if (const int result = driver.functions_.init(0); result != 0) {
       const char* text = nullptr;
       driver.functions_.error_string(result, &text);
-      throw Error(ErrorCode::kUnavailable,
+      throw Error(result == kCudaNoDevice ? ErrorCode::kUnsupported : ErrorCode::kUnavailable,
                   fmt::format("the CUDA driver does not start: {} (CUDA error {})", text ? text : "unknown", result),
                   "see what nvidia-smi says on this machine");
     }

@@ -157,6 +157,35 @@ void stop_lab(const std::string& name) {
   remove_everything(name);
 }
 
+namespace {
+
+// The kernel forgets routes with their links; a machine makes its own again when it starts, whoever wrote them down.
+fs::path routes_file(const LabLayout& layout, const LabNode& node) {
+  return lab_folder(layout.name) / fmt::format("routes-{}", node.number);
+}
+
+void keep_routes(const fs::path& file) {
+  std::string kept;
+  for (std::string line : split(run_or_throw({.argv = {"ip", "-4", "route"}, .timeout = 10_s}).out, '\n')) {
+    if (line.find("proto kernel") != std::string::npos) continue;  // made with the address
+    constexpr std::string_view kState = " linkdown";               // the other end's, not the route's
+    if (const std::size_t at = line.find(kState); at != std::string::npos) line.erase(at, kState.size());
+    kept += std::string(trim(line)) + "\n";
+  }
+  write_file_atomically(file, kept);
+}
+
+std::vector<std::string> kept_routes(const fs::path& file) {
+  std::vector<std::string> routes;
+  if (!fs::exists(file)) return routes;
+  for (const std::string& line : split(read_file(file), '\n')) {
+    if (!line.empty()) routes.push_back(line);
+  }
+  return routes;
+}
+
+}  // namespace
+
 void power_off(const LabLayout& layout, const LabNode& node) {
   if (!find_node_init(layout.name, node.number)) {
     throw Error(ErrorCode::kConflict, fmt::format("{} is powered off already", node.name));
@@ -166,7 +195,10 @@ void power_off(const LabLayout& layout, const LabNode& node) {
   std::vector<std::string> lines = {fmt::format("link set {} down", layout.management_interface)};
   for (const LabInterface& interface : node.interfaces)
     lines.push_back(fmt::format("link set {} down", interface.name));
-  in_network(network_namespace(layout.name, node.number), [&] { run_ip(lines); });
+  in_network(network_namespace(layout.name, node.number), [&] {
+    keep_routes(routes_file(layout, node));
+    run_ip(lines);
+  });
   end_lab_processes(layout.name, node.number);
 }
 
@@ -178,9 +210,11 @@ void power_on(const LabLayout& layout, const LabNode& node, const std::vector<st
   for (const LabInterface& interface : node.interfaces) lines.push_back(fmt::format("link set {} up", interface.name));
   std::erase_if(lines,
                 [&](const std::string& line) { return std::find(except.begin(), except.end(), line) != except.end(); });
-  for (const LabRoute& route : node.routes) {
-    if (!layout.bare)
-      lines.push_back(fmt::format("route replace {} via {}", to_string(route.to), to_string(route.via)));
+  for (const std::string& route : kept_routes(routes_file(layout, node))) {
+    const bool is_cut = std::any_of(except.begin(), except.end(), [&](const std::string& line) {
+      return route.find(" dev " + split(line, ' ').at(2)) != std::string::npos;  // "link set NAME up"
+    });
+    if (!is_cut) lines.push_back("route append " + route);
   }
   if (!layout.plain) in_network(network_namespace(layout.name, node.number), [&] { run_ip(lines); });
   StartingPart part = start_node(layout, node);

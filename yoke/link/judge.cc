@@ -119,16 +119,18 @@ std::optional<Finding> slow_half(const PairResult& pair, const std::string& half
   const auto forward = pair.alone(half, pair.a);
   const auto back = pair.alone(half, pair.b);
   if (!forward || !back) return std::nullopt;
-  const double share = std::min(*forward, *back) / expected.half_rate;
-  if (share >= kHealthyShare) return std::nullopt;
+  const BitsPerSecond worse = std::min(*forward, *back);
+  const double share = worse / expected.half_rate;
+  if (share >= kHealthyShare || !is_judged(pair.transport, worse, expected.half_rate)) return std::nullopt;
   const bool degraded = share >= kDegradedLeast && share <= kDegradedMost;
   return Finding{
       .rule = degraded ? "half-degraded" : "half-slow",
       .severity = degraded ? Severity::kFault : Severity::kWarning,
       .node = {},
       .what = fmt::format("half {} {} is at {:.0f}% of what it should carry", half, between(pair), share * 100),
-      .evidence = fmt::format("{} there, {} back, alone; {} expected ({})", to_string(*forward), to_string(*back),
-                              to_string(expected.half_rate), expected.source),
+      .evidence =
+          fmt::format("{} there, {} back, alone, by {}; {} expected ({})", to_string(*forward), to_string(*back),
+                      pair.transport == "rdma" ? "RDMA" : "TCP", to_string(expected.half_rate), expected.source),
       .consequence = "large messages take as much longer: loading, prefill and training, less so decoding",
       .fix = degraded ? "the state in which ports come up after a cable was moved: reboot both ends with the cable in "
                         "place; where that does not cure it, unplug the power of both for 30 s"
@@ -138,7 +140,7 @@ std::optional<Finding> slow_half(const PairResult& pair, const std::string& half
 // Whether all halves together give what each gives alone.
 std::optional<Finding> shared_path(const PairResult& pair, const std::string& from, const LinkExpectation& expected) {
   const LinkPhase* together = pair.find(LinkPhaseKind::kTogether, from);
-  if (!together) return std::nullopt;
+  if (!together || is_floor(pair.transport, expected.half_rate)) return std::nullopt;  // the processor is shared
   BitsPerSecond alone{0};
   std::vector<std::string> parts;
   for (const HalfRate& rate : together->rates) {
@@ -213,20 +215,26 @@ void judge_counters(const PairResult& pair, std::vector<Finding>& findings) {
 }
 
 void judge_all_reduce(const LinkTestResult& result, std::vector<Finding>& findings) {
-  if (result.all_reduce_failed) {
+  if (result.all_reduce_failure) {
+    const bool by_sockets = result.all_reduce.has_value();
     findings.push_back({.rule = "collective-failed",
                         .severity = Severity::kFault,
                         .node = {},
-                        .what = "the halves carry data, but an all-reduce over all nodes failed",
-                        .evidence = result.all_reduce_missing,
-                        .consequence = "no model can run over these nodes",
-                        .fix = "'yoke bench all-reduce' tells more"});
+                        .what = fmt::format("the halves carry data, but an all-reduce over all nodes{} failed",
+                                            by_sockets ? " by NCCL" : ""),
+                        .evidence = *result.all_reduce_failure,
+                        .consequence = by_sockets ? "what uses NCCL does not run over these nodes, or only by sockets"
+                                                  : "no model can run over these nodes",
+                        .fix = by_sockets ? "'yoke bench all-reduce --transport nccl' tells more; with NCCL_DEBUG=INFO "
+                                            "its log says where it ends ('yoke check nccl-log')"
+                                          : "'yoke bench all-reduce' tells more"});
   }
   // Where nothing limits the link but the processor, a collective, which also computes, is slower by nature.
   if (!result.all_reduce || result.pairs.size() != 1 || !result.expected) return;
   const PairResult& pair = result.pairs.front();
   // Sockets beside RDMA would compare two carriers, not a link with its use.
   if (result.all_reduce->carrier != (pair.transport == "rdma" ? "nccl" : "direct")) return;
+  if (is_floor(pair.transport, result.expected->half_rate)) return;  // both are as fast as the processors
   const LinkPhase* both = pair.find(LinkPhaseKind::kBothWays, pair.a);
   if (!both) return;
   const BitsPerSecond raw = std::min(both->sum(pair.a), both->sum(pair.b));
@@ -275,7 +283,7 @@ std::vector<Finding> judge_link_test(const LinkTestResult& result, int mtu_wante
     }
     judge_counters(pair, findings);
   }
-  if (!delivers_badly || result.all_reduce_failed) judge_all_reduce(result, findings);
+  if (!delivers_badly || result.all_reduce_failure) judge_all_reduce(result, findings);
   return findings;
 }
 

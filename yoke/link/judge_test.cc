@@ -16,7 +16,7 @@ LinkInterface healthy(const std::string& name) {
 // A pair of Sparks on which all is well: 95 Gb/s a half, 190 together.
 LinkTestResult healthy_result() {
   LinkTestResult result{.cluster = "desk", .expected = LinkExpectation{100_Gbps, "the catalogue"}};
-  PairResult pair{.a = "spark-1", .b = "spark-2", .transport = "tcp"};
+  PairResult pair{.a = "spark-1", .b = "spark-2", .transport = "rdma"};
   LinkPhase both{.kind = LinkPhaseKind::kBothWays};
   for (const std::string half : {"A", "B"}) {
     const std::string interface = half == "A" ? "enp1s0f0np0" : "enP2p1s0f0np0";
@@ -38,7 +38,7 @@ LinkTestResult healthy_result() {
   pair.phases.push_back(both);
   result.pairs = {pair};
   result.all_reduce = AllReduceResult{
-      .ranks = 2, .carrier = "direct", .small_time = {31.7e-6}, .large_size = 16_MiB, .large_bus_bandwidth = 22_GBps};
+      .ranks = 2, .carrier = "nccl", .small_time = {31.7e-6}, .large_size = 16_MiB, .large_bus_bandwidth = 22_GBps};
   return result;
 }
 
@@ -107,6 +107,8 @@ TEST(LinkJudge, ADeadHalfIsExplainedByTheEndThatIsDown) {
   EXPECT_NE(findings[0].evidence.find("is down"), std::string::npos);
   pair.halves[1].a.interface = healthy("enP2p1s0f0np0");
   pair.halves[1].b.interface = healthy("enP2p1s0f0np0");
+  EXPECT_NE(judge_link_test(result, 9000).at(0).fix.find("--transport tcp"), std::string::npos);
+  pair.transport = "tcp";
   EXPECT_NE(judge_link_test(result, 9000).at(0).fix.find("firewall"), std::string::npos);
 }
 
@@ -131,15 +133,36 @@ TEST(LinkJudge, ASlowCollectiveOverHealthyHalvesIsToldApart) {
   LinkTestResult result = healthy_result();
   result.all_reduce->large_bus_bandwidth = 3_GBps;
   EXPECT_EQ(rules_of(result), Rules{"collective-slow"});
-  result.pairs[0].transport = "rdma";
+  result.all_reduce->carrier = "direct";
   EXPECT_EQ(rules_of(result), Rules{}) << "sockets are not compared with RDMA";
-  result.all_reduce->carrier = "nccl";
-  EXPECT_EQ(rules_of(result), Rules{"collective-slow"});
   result.all_reduce.reset();
   result.all_reduce_missing = "--no-all-reduce was given";
   EXPECT_EQ(rules_of(result), Rules{});
-  result.all_reduce_failed = true;
+  result.all_reduce_failure = "rank 1 is lost";
   EXPECT_EQ(rules_of(result), Rules{"collective-failed"});
+}
+
+TEST(LinkJudge, AnNcclThatFailsIsToldThoughSocketsTookItsPlace) {
+  LinkTestResult result = healthy_result();
+  result.all_reduce->carrier = "direct";
+  result.all_reduce_failure = "NCCL: unhandled system error";
+  const auto findings = judge_link_test(result, 9000);
+  ASSERT_EQ(rules_of(result), Rules{"collective-failed"});
+  EXPECT_NE(findings[0].what.find("by NCCL"), std::string::npos) << findings[0].what;
+  EXPECT_NE(findings[0].evidence.find("system error"), std::string::npos);
+}
+
+TEST(LinkJudge, RatesByTcpOnFastHalvesAreAFloorOfWhichOnlyTheLowestTell) {
+  LinkTestResult result = healthy_result();
+  result.pairs[0].transport = "tcp";
+  result.all_reduce->carrier = "direct";
+  result.all_reduce->large_bus_bandwidth = 3_GBps;
+  for (LinkPhase& phase : result.pairs[0].phases) {
+    for (HalfRate& rate : phase.rates) rate.rate = phase.kind == LinkPhaseKind::kAlone ? 40_Gbps : 20_Gbps;
+  }
+  EXPECT_EQ(rules_of(result), Rules{}) << "as a healthy pair without perftest";
+  set_alone(result, "B", 12.9_Gbps);
+  EXPECT_EQ(rules_of(result), Rules{"half-degraded"});
 }
 
 TEST(LinkJudge, TheCostOfATokenIsThatOf160AllReduces) {

@@ -121,6 +121,7 @@ Document to_json(const LinkTestResult& result) {
   } else {
     document.add("all_reduce_missing", Document::string(result.all_reduce_missing));
   }
+  if (result.all_reduce_failure) document.add("all_reduce_failure", Document::string(*result.all_reduce_failure));
   document.add("findings", to_document(result.findings));
   return document;
 }

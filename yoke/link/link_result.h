@@ -111,7 +111,8 @@ struct LinkTestResult {
   std::vector<PairResult> pairs;
   std::optional<AllReduceResult> all_reduce;
   std::string all_reduce_missing;  // why there is none
-  bool all_reduce_failed = false;  // it was tried
+  // It was tried and came to no end; or NCCL was there and failed, and `all_reduce` is by sockets instead.
+  std::optional<std::string> all_reduce_failure = {};
   std::vector<Finding> findings;
 };
 

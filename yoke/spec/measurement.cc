@@ -12,6 +12,7 @@ void visit_fields(Visitor& visit, HalfMeasurement& half) {
   visit.required("to", half.to);
   visit.required("from_interface", half.from_interface);
   visit.required("to_interface", half.to_interface);
+  visit.optional("transport", half.transport);
   visit.optional("alone", half.alone);
   visit.optional("together", half.together);
   visit.optional("both_ways", half.both_ways);
@@ -43,9 +44,11 @@ void visit_fields(Visitor& visit, Measurement& measurement) {
   visit.optional("expected", measurement.expected);
   visit.required("expected_source", measurement.expected_source);
   visit.optional("transports", measurement.transports);
+  visit.optional("transport_reason", measurement.transport_reason);
   visit.optional("halves", measurement.halves);
   visit.optional("counters", measurement.counters);
   visit.optional("all_reduce", measurement.all_reduce);
+  visit.optional("all_reduce_failure", measurement.all_reduce_failure);
 }
 
 namespace {
@@ -129,14 +132,20 @@ void read_pair(const Document& pair, Measurement& measurement) {
   for (const Document& phase : items_of(pair, "phases")) reader.read_phase(phase);
   for (const Document& latency : items_of(pair, "latencies")) reader.read_latency(latency);
   for (const Document& failure : items_of(pair, "failures")) reader.read_failure(failure);
-  for (auto& [name, half] : reader.halves) measurement.halves.push_back(std::move(half));
+  const auto transport = required<std::string>(pair, "transport");
+  for (auto& [name, half] : reader.halves) {
+    half.transport = transport;
+    measurement.halves.push_back(std::move(half));
+  }
   for (const Document& counter : items_of(pair, "counters")) {
     measurement.counters.push_back({.node = required<std::string>(counter, "node"),
                                     .interface = required<std::string>(counter, "interface"),
                                     .name = required<std::string>(counter, "name"),
                                     .change = required<std::int64_t>(counter, "change")});
   }
-  const auto transport = required<std::string>(pair, "transport");
+  const Document* reason = pair.find("transport_reason");
+  if (reason && measurement.transport_reason.empty())
+    measurement.transport_reason = from_document<std::string>(*reason);
   auto& known = measurement.transports;
   if (std::find(known.begin(), known.end(), transport) == known.end()) known.push_back(transport);
 }
@@ -160,6 +169,9 @@ Measurement measurement_from_link_test(const Document& document) {
                               .small_time = required<Seconds>(*all_reduce, "time_16k"),
                               .large_size = required<Bytes>(*all_reduce, "large_size"),
                               .large_bus_bandwidth = required<BytesPerSecond>(*all_reduce, "large_bus_bandwidth")};
+  }
+  if (const Document* failure = document.find("all_reduce_failure")) {
+    measurement.all_reduce_failure = from_document<std::string>(*failure);
   }
   return measurement;
 }

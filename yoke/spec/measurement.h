@@ -1,9 +1,11 @@
 // What was measured between the nodes, as plain data: what each half carries alone and beside the others, counters that
 // moved meanwhile, a short real all-reduce. `yoke link test` measures it; the rules of yoke/check read it.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "yoke/base/document.h"
@@ -24,10 +26,24 @@ constexpr std::int64_t kResentMost = 2;
 // One way, the quickest of thousands: a cable and two machines take some ten microseconds, a switch adds one.
 constexpr Seconds kLatencyMost{250e-6};
 
+// By TCP a fast half is measured as the processors allow: that is a floor of what it carries, not its rate. Above the
+// first of these a rate by TCP counts only where it is below the second too, which healthy machines with such NICs pass
+// with four connections, and ports in the degraded state (13 Gb/s by TCP as by RDMA) do not.
+constexpr BitsPerSecond kTcpTrustedMost{10e9};
+constexpr BitsPerSecond kTcpReachedLeast{25e9};
+inline bool is_floor(std::string_view transport, BitsPerSecond expected) {
+  return transport == "tcp" && expected > kTcpTrustedMost;
+}
+// Whether a rate of a half tells anything against it.
+inline bool is_judged(std::string_view transport, BitsPerSecond rate, BitsPerSecond expected) {
+  return !is_floor(transport, expected) || rate <= std::min(expected * kDegradedMost, kTcpReachedLeast);
+}
+
 // One half between two nodes, in one direction.
 struct HalfMeasurement {
   std::string from, to;  // nodes
   std::string from_interface, to_interface;
+  std::string transport = {};              // "tcp", "rdma"
   std::optional<BitsPerSecond> alone;      // of the payload, at the receiver; absent: not measured
   std::optional<BitsPerSecond> together;   // while all halves of the pair carry in this direction
   std::optional<BitsPerSecond> both_ways;  // while all halves carry in both directions
@@ -39,6 +55,8 @@ struct HalfMeasurement {
 
   bool is_lossy() const { return resent.value_or(0) > kResentMost; }
   bool is_late() const { return latency && *latency > kLatencyMost; }
+  // Whether the other end, where we listened, refused: not what an address without a listener does.
+  bool is_refused() const { return failure && failure->find("refused") != std::string::npos; }
 };
 
 struct CounterIncrease {
@@ -61,9 +79,11 @@ struct Measurement {
   std::optional<BitsPerSecond> expected;  // of one half
   std::string expected_source;            // "the cluster file", "the catalogue"
   std::vector<std::string> transports;    // of the pairs: "tcp", "rdma"
+  std::string transport_reason = {};      // of tcp: why not RDMA
   std::vector<HalfMeasurement> halves;
   std::vector<CounterIncrease> counters;
   std::optional<AllReduceMeasurement> all_reduce;
+  std::optional<std::string> all_reduce_failure = {};  // it was tried, or tried by NCCL, and came to no end
   friend bool operator==(const Measurement&, const Measurement&) = default;
 };
 

@@ -40,6 +40,7 @@ TEST(Measurement, IsReadFromALinkTest) {
                                  .to = "spark-2",
                                  .from_interface = "enp1s0f0np0",
                                  .to_interface = "eth7",
+                                 .transport = "tcp",
                                  .alone = BitsPerSecond{1.9e9},
                                  .together = BitsPerSecond{1.7e9},
                                  .both_ways = BitsPerSecond{1.6e9},
@@ -56,7 +57,26 @@ TEST(Measurement, IsReadFromALinkTest) {
   EXPECT_EQ(measurement.halves[2].failure, "no interface");
   EXPECT_EQ(measurement.counters, (std::vector<CounterIncrease>{{"spark-2", "eth7", "rx_errors", 3}}));
   EXPECT_EQ(measurement.all_reduce->ranks, 2);
+  EXPECT_EQ(measurement.all_reduce_failure, std::nullopt);
+  EXPECT_EQ(measurement.transport_reason, "no /dev/infiniband");
   EXPECT_EQ(measurement_from_json(parse_json(print_json(to_json(measurement)), "round")), measurement);
+}
+
+TEST(Measurement, TellsThatTheAllReduceFailed) {
+  const Measurement measurement = measurement_from_link_test(parse_json(
+      R"({"pairs": [], "all_reduce_missing": "rank 1 is lost", "all_reduce_failure": "rank 1 is lost"})", "test"));
+  EXPECT_EQ(measurement.all_reduce, std::nullopt);
+  EXPECT_EQ(measurement.all_reduce_failure, "rank 1 is lost");
+  EXPECT_EQ(measurement_from_json(parse_json(print_json(to_json(measurement)), "round")), measurement);
+}
+
+TEST(Measurement, ARateByTcpIsAFloorWhereMuchIsExpected) {
+  const BitsPerSecond spark{100e9}, server{400e9}, lab{2e9};
+  EXPECT_TRUE(is_judged("rdma", BitsPerSecond{60e9}, spark));
+  EXPECT_FALSE(is_judged("tcp", BitsPerSecond{60e9}, spark));
+  EXPECT_TRUE(is_judged("tcp", BitsPerSecond{12.9e9}, spark));
+  EXPECT_FALSE(is_judged("tcp", BitsPerSecond{60e9}, server)) << "15% of it, and what TCP gives";
+  EXPECT_TRUE(is_judged("tcp", BitsPerSecond{1.5e9}, lab));
 }
 
 TEST(Measurement, OfAnotherKindIsRefusedByName) {

@@ -71,7 +71,7 @@ Result<NcclLibrary> NcclLibrary::load() {
   // Never closed: NCCL leaves threads behind that run its code.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    return Unexpected(Error(ErrorCode::kUnavailable, fmt::format("NCCL cannot be loaded: {}", dlerror()),
+    return Unexpected(Error(ErrorCode::kUnsupported, fmt::format("NCCL cannot be loaded: {}", dlerror()),
                             "install libnccl2, or name the file in the environment variable YOKE_NCCL"));
   }
   return try_to([&] {

@@ -54,7 +54,7 @@ TEST(Nccl, SaysWhatIsMissing) {
     make_nccl({}, Deadline::after(1_s));
     FAIL() << "a communicator without a GPU";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUnavailable) << error.message();
+    EXPECT_EQ(error.code(), ErrorCode::kUnsupported) << error.message();
     EXPECT_FALSE(error.hint().empty());
   }
 }
