@@ -140,6 +140,13 @@ TEST_F(Bench, JsonHoldsEverything) {
   EXPECT_NE(row.find("out_of_place")->find("stats")->find("p99"), nullptr);
 }
 
+TEST_F(Bench, TakesATimeoutOfNothingAndUnits) {
+  for (const char* timeout : {"0", "3s", "500ms", "2"}) {
+    const Outcome outcome = bench({"all-reduce", "-b", "8", "-e", "8", "-n", "3", "-T", timeout});
+    EXPECT_EQ(outcome.exit_status, 0) << timeout << outcome.err;
+  }
+}
+
 TEST_F(Bench, FailsWhereTheBandwidthIsNotWhatTheScriptWants) {
   environment["NCCL_TESTS_MIN_BW"] = "1e6";
   const Outcome slow = bench({"all-reduce", "-b", "8", "-e", "8"});
@@ -238,7 +245,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"RateWithoutUnit", {"all-reduce", "--link-rate", "100"}, 2, "--link-rate", ""},
         Mistake{"NoHalves", {"all-reduce", "--halves", "0"}, 2, "--halves cannot be 0", "at least 1"},
         Mistake{"UnknownOption", {"all-reduce", "--sizes", "8"}, 2, "has no option '--sizes'", ""},
-        Mistake{"TimeoutOfNothing", {"all-reduce", "-T", "0"}, 2, "-T must be above 0", ""},
+        Mistake{"NegativeTimeout", {"all-reduce", "-T", "-1"}, 2, "--timeout: '-1' is not a time", "500ms"},
+        Mistake{"TimeoutOfAnotherUnit", {"all-reduce", "-T", "3x"}, 2, "--timeout: '3x' is not a time", "2min"},
         Mistake{"MemoryBlockTooSmall", {"memory", "--block", "8"}, 2, "--block cannot be 8 bytes", "1M to 64G"},
         Mistake{"MemoryBlockJunk", {"memory", "--block", "big"}, 2, "'big' is not a size", "1.5M"},
         Mistake{"MoreCoresThanThere", {"memory", "--cores", "9999"}, 2, "no 9999 cores", "gives us"},

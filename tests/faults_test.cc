@@ -105,9 +105,10 @@ TEST_P(RankFaults, AreNamedInTimeAndLeaveNothing) {
     SCOPED_TRACE(fmt::format("round {}", round));
     Load load(lab, GetParam().size);
     ASSERT_TRUE(load.sees_rows(3)) << load.errors();
-    const Instant start = real_clock().now();
     const Outcome made = make_fault(lab);
     ASSERT_EQ(made.exit_status, 0) << made.err;
+    // From here on the fault is there. Under a load that fills the cores the command alone may take half a second.
+    const Instant start = real_clock().now();
     const bool said = load.says(GetParam().named, 10_s);
     const Seconds took = to_seconds(real_clock().now() - start);
     ASSERT_TRUE(said) << load.errors();
@@ -151,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
         RankFault{.name = "one_half_cut_in_long_messages",
                   .command = {"fault", "--name", "{}", "half-down", "--node", "2", "--half", "B"},
                   .named = "half B between spark-1 and spark-2 is cut",
-                  .limit = 3_s,
+                  .limit = 2_s,
                   .goes_on = true,
                   .size = "16M"},
         RankFault{"both_halves_cut",

@@ -64,6 +64,34 @@ Outcome run_here(std::vector<std::string> arguments, const ScratchDir& scratch) 
   return run_yoke(std::move(arguments), {.folder = scratch.path(), .timeout = 60_s});
 }
 
+TEST(JobCommand, JsonTellsHowItEnded) {
+  const ScratchDir scratch;
+  const std::string node = this_machine().name;
+  const Outcome good = run_here({"--json", "--name", "greet", "--ranks", "2", "--", "echo", "hello"}, scratch);
+  EXPECT_EQ(good.exit_status, 0) << good.err;
+  EXPECT_NE(good.err.find(fmt::format("{}/1 | hello\n", node)), std::string::npos) << good.err;
+  const Document told = parse_json(good.out, "out");
+  EXPECT_EQ(told.find("job")->text, "greet");
+  EXPECT_EQ(told.find("exit_status")->text, "0");
+  EXPECT_EQ(told.find("restarts")->text, "0");
+  EXPECT_EQ(told.find("error"), nullptr);
+
+  const Outcome bad =
+      run_here({"--json", "--ranks", "2", "--", "sh", "-c", "[ $RANK = 0 ] || exit 3; sleep 60"}, scratch);
+  EXPECT_EQ(bad.exit_status, 3);
+  const Document failed = parse_json(bad.out, "out");
+  EXPECT_EQ(failed.find("cause")->find("kind")->text, "rank-exited");
+  EXPECT_EQ(failed.find("cause")->find("node")->text, node);
+  EXPECT_EQ(failed.find("cause")->find("rank")->text, "1");
+  EXPECT_EQ(failed.find("error")->find("exit_status")->text, "3");
+  EXPECT_NE(failed.find("error")->find("message")->text.find("rank 1"), std::string::npos);
+  EXPECT_NE(bad.err.find(failed.find("error")->find("message")->text), std::string::npos) << bad.err;
+
+  const Outcome both = run_here({"--json", "--no-prefix", "--", "true"}, scratch);
+  EXPECT_EQ(both.exit_status, 2);
+  EXPECT_EQ(parse_json(both.out, "out").find("error")->find("code")->text, "usage");
+}
+
 TEST(JobCommand, PrefixesEveryLineWithNodeAndRank) {
   const ScratchDir scratch;
   const Outcome outcome = run_here({"--ranks", "2", "--env", "A=1", "--env", "B=2", "--", "sh", "-c",

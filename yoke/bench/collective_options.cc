@@ -76,7 +76,7 @@ void validate(const CollectiveOptions& o, int ranks) {
   require(o.cycles >= 0, fmt::format("-N cannot be {}", o.cycles), "0 runs until you stop it");
   require(o.checks >= 0, fmt::format("-c cannot be {}", o.checks), "0 checks nothing, 1 checks each row once");
   require(o.unalign >= 0 && o.unalign <= 4096, fmt::format("-u cannot be {}", o.unalign), "0 to 4096 elements");
-  require(o.timeout.value > 0, "-T must be above 0", "seconds that one operation may take");
+  require(o.timeout.value > 0, "-T must be above 0", "the time in which an operation must get on");
   require(o.per_iteration_skip >= 0 && o.per_iteration_skip < o.iterations,
           fmt::format("-K {} leaves nothing of {} iterations", o.per_iteration_skip, o.iterations),
           "skip fewer than -n");

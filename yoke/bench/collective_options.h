@@ -64,7 +64,7 @@ struct CollectiveOptions {
   bool per_iteration = false;                 // -I
   int per_iteration_skip = 0;                 // -K
   int unalign = 0;                            // -u, in elements
-  Seconds timeout{30};                        // -T, of each operation
+  Seconds timeout{30};                        // -T, in which an operation must get on
   std::optional<LinkLimit> limit;
   std::optional<double> bus_bandwidth_wanted;  // NCCL_TESTS_MIN_BW, in GB/s
   std::vector<std::string> notes;              // said on top as comments

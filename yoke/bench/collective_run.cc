@@ -19,7 +19,9 @@ void visit_fields(Visitor& visit, RankFacts& facts) {
   visit.required("device", facts.device);
   visit.required("bus", facts.bus);
   visit.required("device_name", facts.device_name);
+  visit.required("memory", facts.memory);
   visit.required("memory_available", facts.memory_available);
+  visit.required("gpu_memory_available", facts.gpu_memory_available);
 }
 
 template <class Visitor>

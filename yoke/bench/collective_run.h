@@ -1,9 +1,11 @@
 // What a measured collective gave: plain data with a JSON round trip, from which the table, the files and the history
 // are written. Times are in microseconds, bandwidths in GB/s (1e9 bytes); docs/performance.md defines each number.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "yoke/base/document.h"
@@ -13,6 +15,17 @@
 
 namespace yoke {
 
+// Where the buffers of a rank lie.
+enum class RankMemory {
+  kHost,
+  kGpu,      // on a GPU with memory of its own, and on the host to fill and check them
+  kUnified,  // the same where both are one memory
+};
+constexpr auto enum_names(RankMemory) {
+  return std::array{std::pair{"host", RankMemory::kHost}, std::pair{"gpu", RankMemory::kGpu},
+                    std::pair{"unified", RankMemory::kUnified}};
+}
+
 // One rank, as the table's head lists it.
 struct RankFacts {
   std::string host;
@@ -20,7 +33,9 @@ struct RankFacts {
   int device = 0;                  // which of the host's processors or GPUs
   std::string bus = "0000:00:00";  // of a GPU
   std::string device_name;
-  std::int64_t memory_available = 0;  // of the host, in bytes; 0: not known
+  RankMemory memory = RankMemory::kHost;
+  std::int64_t memory_available = 0;      // of the host, in bytes; 0: not known
+  std::int64_t gpu_memory_available = 0;  // of a GPU that has its own
   friend bool operator==(const RankFacts&, const RankFacts&) = default;
 };
 

@@ -3,35 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <new>
 
 #include "yoke/base/check.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/json.h"
 #include "yoke/base/progress.h"
 #include "yoke/bench/exchange.h"
+#include "yoke/bench/memory_guard.h"
 #include "yoke/bench/placement.h"
 #include "yoke/bench/timing.h"
 
 namespace yoke {
 namespace {
-
-// Two buffers, and one more of the same size for what the transport holds on the way. A quarter, at most 1 GiB, is
-// left to everybody else.
-constexpr std::int64_t kBuffersPerRank = 3;
-
-std::optional<std::int64_t> largest_size(const std::vector<RankFacts>& ranks) {
-  std::map<std::string, std::int64_t> ranks_on;
-  for (const RankFacts& rank : ranks) ++ranks_on[rank.host];
-  std::optional<std::int64_t> least;
-  for (const RankFacts& rank : ranks) {
-    if (rank.memory_available <= 0) continue;
-    const std::int64_t spare = std::min<std::int64_t>(1LL << 30, rank.memory_available / 4);
-    const std::int64_t size = (rank.memory_available - spare) / kBuffersPerRank / ranks_on[rank.host];
-    least = std::min(least.value_or(size), size);
-  }
-  return least;
-}
 
 ProgressOptions quiet_progress() {
   ProgressOptions options = default_progress();
@@ -199,6 +183,14 @@ class Measurement {
   std::uint32_t round_ = 0;
 };
 
+void measure_or_throw(const Lane& lane, CollectiveRun& run, const CollectiveHooks& hooks, const RankFacts& facts) {
+  try {
+    Measurement(lane, run, hooks).measure(facts);
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorCode::kExhausted, fmt::format("rank {} is out of memory", lane.comm.rank()), "give a smaller -e");
+  }
+}
+
 }  // namespace
 
 CollectiveRun run_collective_bench(Communicator& comm, const CollectiveOptions& options, const RankFacts& facts,
@@ -212,15 +204,18 @@ CollectiveRun run_collective_bench(const Lane& lane, const CollectiveOptions& op
   validate(options, comm.size());
   CollectiveRun run{.options = options, .transport = comm.describe(), .started = time_of_day()};
   if (hooks.beside) run.beside = hooks.beside->name;
-  try {
-    Measurement(lane, run, hooks).measure(facts);
-  } catch (const Error& error) {
+  const auto end_by = [&](const Error& error) {
     comm.abort(error);
     lane.control.abort(error);
+  };
+  try {
+    measure_or_throw(lane, run, hooks, facts);
+  } catch (const Error& error) {
+    end_by(error);
     if (comm.rank() != 0) throw;
     run.failure = failure_of(error);
   } catch (...) {  // the reader of our table went away, say: nobody is to wait for us
-    comm.abort(Error(ErrorCode::kInterrupted, fmt::format("rank {} stopped measuring", comm.rank())));
+    end_by(Error(ErrorCode::kInterrupted, fmt::format("rank {} stopped measuring", comm.rank())));
     throw;
   }
   run.ended = time_of_day();

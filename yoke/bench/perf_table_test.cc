@@ -124,6 +124,7 @@ TEST(PerfTable, NotesAndTheMemoryGuardStandOnTop) {
 TEST(Verdict, GradesByTheFractionOfTheLimit) {
   using Grade = LinkVerdict::Grade;
   CollectiveRun run = sample_run();
+  run.rows[0].size = 4 << 20;
   EXPECT_FALSE(judge_link(run).has_value()) << "no limit is known";
   const auto grade_at = [&](double limit_gb) {
     run.options.limit = LinkLimit{.half_rate = {limit_gb * 8e9}, .source = "test"};
@@ -132,8 +133,34 @@ TEST(Verdict, GradesByTheFractionOfTheLimit) {
   EXPECT_EQ(grade_at(0.54), Grade::kGood);
   EXPECT_EQ(grade_at(0.65), Grade::kFair);
   EXPECT_EQ(grade_at(2), Grade::kSlow);
-  EXPECT_THAT(judge_link(run)->text, HasSubstr("small messages measure latency"));
   EXPECT_EQ(grade_at(0.4), Grade::kAboveLimit);
+  run.rows[0].size = 16384;
+  EXPECT_EQ(grade_at(0.4), Grade::kGood) << "what lies in buffers has not crossed the link";
+  EXPECT_THAT(judge_link(run)->text, HasSubstr("small messages fit into buffers"));
+  EXPECT_EQ(grade_at(2), Grade::kSlow);
+  EXPECT_THAT(judge_link(run)->text, HasSubstr("small messages measure latency"));
+}
+
+// In a lab 512 KiB gave 107% of the link and 4 MiB 67%: only the latter had crossed it.
+TEST(Verdict, LongRowsCountAndElseTheLongest) {
+  CollectiveRun run = sample_run();
+  run.options.limit = LinkLimit{.half_rate = {8e9}, .source = "test"};
+  run.rows.resize(3, run.rows[0]);
+  const auto set = [&](std::size_t row, std::int64_t size, double bandwidth) {
+    run.rows[row].size = size;
+    run.rows[row].out_of_place.bus_bandwidth = run.rows[row].in_place.bus_bandwidth = bandwidth;
+  };
+  set(0, 512 << 10, 1.07);
+  set(1, 4 << 20, 0.67);
+  set(2, 16 << 20, 0.65);
+  EXPECT_DOUBLE_EQ(judge_link(run)->best, 0.67);
+  EXPECT_EQ(judge_link(run)->grade, LinkVerdict::Grade::kSlow);
+  run.rows.resize(1);
+  EXPECT_DOUBLE_EQ(judge_link(run)->best, 1.07);
+  set(0, (4 << 20) - 4, 0.9);
+  run.rows.insert(run.rows.begin(), run.rows[0]);
+  set(0, 64 << 10, 1.2);
+  EXPECT_DOUBLE_EQ(judge_link(run)->best, 0.9) << "the longest row counts, where none is long";
 }
 
 TEST(Verdict, NobodyIsLateByAMoment) {

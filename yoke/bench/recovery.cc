@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
-#include <numeric>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/bench/memory_guard.h"
 #include "yoke/bench/sample_stats.h"
 #include "yoke/report/table.h"
 
@@ -22,6 +23,7 @@ template <class Visitor>
 void visit_fields(Visitor& visit, RecoveryResult& result) {
   visit.required("seconds", result.seconds);
   visit.required("victims", result.victims);
+  visit.optional("size_most", result.size_most);
 }
 
 namespace {
@@ -32,15 +34,14 @@ constexpr int kStepsPerRound = 100;
 class Work {
  public:
   Work(World& world, const RecoveryOptions& options)
-      : world_(world),
-        options_(options),
-        values_(std::max<std::size_t>(1, static_cast<std::size_t>(options.size.value) / sizeof(std::int32_t))),
-        seconds_(static_cast<std::size_t>(options.rounds), -1) {}
+      : world_(world), options_(options), seconds_(static_cast<std::size_t>(options.rounds), -1) {}
 
   RecoveryResult run() {
     while (true) {
       try {
-        agree_on_step();
+        agree();
+        if (options_.size > size_most_) return {.seconds = {}, .victims = {}, .size_most = size_most_};
+        values_.resize(std::max<std::size_t>(1, static_cast<std::size_t>(options_.size.value) / sizeof(std::int32_t)));
         work();
         return result();
       } catch (const Error& error) {
@@ -53,8 +54,24 @@ class Work {
  private:
   int victim_of(int round) const { return (round + 1) % world_.comm().size(); }
 
+  // What the memory of this rank's node has room for; before the buffer is there, which a survivor has already.
+  Bytes find_size_most() const {
+    const RankPlace& place = world_.place();
+    const std::vector<RankFacts> neighbours(static_cast<std::size_t>(place.local_size),
+                                            facts_of_this_process(place.local_rank));
+    return {largest_size(neighbours).value_or(INT64_MAX)};
+  }
+
   // Survivors may be a step apart, and a newcomer knows nothing: all go on from the last step that anybody finished.
-  void agree_on_step() { all_reduce(world_.comm(), &step_, 1, DType::kI32, ReduceOp::kMax); }
+  // The least memory of all counts, in MiB, and once they have begun there is enough.
+  void agree() {
+    constexpr std::int64_t kUnit = 1 << 20;
+    const auto room = static_cast<std::int32_t>(std::min<std::int64_t>(size_most_.value / kUnit, INT32_MAX));
+    std::array<std::int32_t, 2> said = {step_, -room};
+    all_reduce(world_.comm(), said.data(), said.size(), DType::kI32, ReduceOp::kMax);
+    step_ = said[0];
+    size_most_ = step_ == 0 ? Bytes{-said[1] * kUnit} : options_.size;
+  }
 
   void work() {
     const int last = (options_.rounds + 1) * kStepsPerRound;
@@ -76,12 +93,15 @@ class Work {
     }
   }
 
+  // Small enough that the sum over all ranks fits, however large the buffer.
+  std::int32_t value_at(std::size_t i) const { return static_cast<std::int32_t>(i % 65'536) + step_; }
+
   void all_reduce_rightly() {
     const int size = world_.comm().size();
-    std::iota(values_.begin(), values_.end(), world_.place().rank + step_);
+    for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = value_at(i) + world_.place().rank;
     all_reduce(world_.comm(), values_.data(), values_.size(), DType::kI32);
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      const int expected = size * (static_cast<int>(i) + step_) + size * (size - 1) / 2;
+      const int expected = size * value_at(i) + size * (size - 1) / 2;
       if (values_[i] == expected) continue;
       throw Error(ErrorCode::kInternal,
                   fmt::format("step {}: element {} is {} instead of {}", step_, i, values_[i], expected));
@@ -99,6 +119,7 @@ class Work {
 
   World& world_;
   RecoveryOptions options_;
+  Bytes size_most_ = find_size_most();
   std::vector<std::int32_t> values_;
   std::vector<float> seconds_;  // by round; below 0: not known here
   std::int32_t step_ = 0;
@@ -121,6 +142,23 @@ std::string recovery_text(const RecoveryResult& result) {
   const SampleStats stats = summarize(result.seconds);
   return render_text(table) +
          fmt::format("Median {}, longest {}.\n", to_string(Seconds{stats.p50}), to_string(Seconds{stats.most}));
+}
+
+RunRecord recovery_record(const RecoveryOptions& options, int ranks, const RecoveryResult& result) {
+  Document settings = to_json(options);
+  settings.add("ranks", Document::number(std::int64_t{ranks}));
+  RunRecord record = new_record("recovery", settings);
+  constexpr double kMicro = 1e6;
+  const SampleStats stats = summarize(result.seconds);
+  record.rows.push_back({.name = "next right result",
+                         .size = options.size.value,
+                         .value = stats.p50 * kMicro,
+                         .low = stats.p25 * kMicro,
+                         .high = stats.p75 * kMicro,
+                         .unit = "us"});
+  record.summary = fmt::format("{} ranks, {} killed, median {}, longest {}", ranks, result.seconds.size(),
+                               to_string(Seconds{stats.p50}), to_string(Seconds{stats.most}));
+  return record;
 }
 
 Document to_json(const RecoveryResult& result) { return to_document(result); }

@@ -2,11 +2,12 @@
 // two all-reduces, the job starts it again, the group is rebuilt, and the next right result ends the time. The
 // survivors measure; the newcomer learns from them where the work stands.
 #pragma once
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "yoke/base/document.h"
+#include "yoke/bench/run_record.h"
 #include "yoke/rank/world.h"
 
 namespace yoke {
@@ -19,12 +20,15 @@ struct RecoveryOptions {
 struct RecoveryResult {
   std::vector<double> seconds;  // by round: from the last right result to the next one, of the slowest survivor
   std::vector<int> victims;
+  std::optional<Bytes> size_most;  // where the ranks have memory for no more, and so nothing was measured
 };
 
 // The same call on all ranks, also on those that are started in the place of killed ones. Results that are wrong throw.
+// What the ranks have too little memory for they do not begin: none is to fail, as the job would start it again.
 RecoveryResult run_recovery(World& world, const RecoveryOptions& options);
 
 std::string recovery_text(const RecoveryResult& result);
+RunRecord recovery_record(const RecoveryOptions& options, int ranks, const RecoveryResult& result);
 Document to_json(const RecoveryResult& result);
 RecoveryResult recovery_from_json(const Document& document);
 Document to_json(const RecoveryOptions& options);

@@ -1,9 +1,11 @@
 #include "yoke/bench/timing.h"
 
 #include <algorithm>
+#include <deque>
 #include <numeric>
 
 #include "yoke/bench/exchange.h"
+#include "yoke/cuda/driver.h"
 
 namespace yoke {
 namespace {
@@ -52,6 +54,34 @@ std::vector<double> lateness(const std::vector<std::vector<double>>& begins) {
   return late;
 }
 
+// Without waits in between, the host's clock tells when operations were handed over, not when they were done: a GPU's
+// own clock does, at the end of each iteration. On processors they are done when they were handed over.
+class DeviceClock {
+ public:
+  DeviceClock(const Lane& lane, const CollectiveOptions& options) : stream_(lane.stream) {
+    if (!lane.device || options.blocking != Blocking::kNone) return;
+    for (int i = 0; i <= options.iterations; ++i) ends_.emplace_back(*lane.device, CudaEventUse::kTime);
+  }
+  // Before the first iteration, and behind each.
+  void mark() {
+    if (next_ < ends_.size()) ends_[next_++].record(stream_);
+  }
+  // Once all is done: when each iteration really began and ended.
+  void correct(RankTiming& timing) const {
+    if (ends_.empty()) return;
+    const double start = timing.begins.front();
+    for (std::size_t i = 0; i < timing.ends.size(); ++i) {
+      timing.begins[i] = start + seconds_between(ends_[0], ends_[i]);
+      timing.ends[i] = start + seconds_between(ends_[0], ends_[i + 1]);
+    }
+  }
+
+ private:
+  Stream stream_;
+  std::deque<CudaEvent> ends_;
+  std::size_t next_ = 0;
+};
+
 }  // namespace
 
 RankTiming time_operation(const Lane& lane, const Collective& operation, const CollectiveOptions& options,
@@ -62,12 +92,15 @@ RankTiming time_operation(const Lane& lane, const Collective& operation, const C
   timing.begins.reserve(iterations);
   timing.ends.reserve(iterations);
   const auto wait = [&] { lane.comm.wait(lane.comm.record(lane.stream), Deadline::after(options.timeout)); };
+  DeviceClock clock(lane, options);
   barrier_until(lane.control, options.timeout);
   const Instant start = real_clock().now();
   double outside = 0;  // in barriers that do not count
+  clock.mark();
   for (std::size_t i = 0; i < iterations; ++i) {
     timing.begins.push_back(since(start));
     for (int m = 0; m < options.aggregate; ++m) lane.comm.enqueue(operation, lane.stream);
+    clock.mark();
     if (options.blocking != Blocking::kNone) wait();
     timing.ends.push_back(since(start));
     if (on_slow && timing.ends.back() - timing.begins.back() > kSlow) on_slow(static_cast<int>(i + 1));
@@ -79,6 +112,7 @@ RankTiming time_operation(const Lane& lane, const Collective& operation, const C
   timing.enqueued = since(start) - outside;
   wait();
   timing.total = since(start) - outside;
+  clock.correct(timing);
   return timing;
 }
 

@@ -13,6 +13,25 @@ namespace {
 constexpr double kGood = 0.9;
 constexpr double kFair = 0.7;
 constexpr double kAbove = 1.05;
+// Less than this may lie in the buffers of sockets and of a shaped link when the clock stops, or be mostly latency: it
+// says little about the link either way.
+constexpr std::int64_t kJudgedFrom = 4 << 20;
+
+struct JudgedRow {
+  double bandwidth = 0;
+  std::int64_t size = 0;
+};
+
+// The best row of those that are long enough, else of the longest.
+JudgedRow row_to_judge(const std::vector<CollectiveRow>& rows) {
+  const std::int64_t longest = std::ranges::max(rows, {}, &CollectiveRow::size).size;
+  JudgedRow best{.size = longest};
+  for (const CollectiveRow& row : rows) {
+    const double bandwidth = std::max(row.out_of_place.bus_bandwidth, row.in_place.bus_bandwidth);
+    if (row.size >= std::min(kJudgedFrom, longest) && bandwidth > best.bandwidth) best = {bandwidth, row.size};
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -21,23 +40,18 @@ std::optional<LinkVerdict> judge_link(const CollectiveRun& run) {
   const LinkLimit& limit = *run.options.limit;
   const double whole = limit.whole().value / 1e9;
   if (whole <= 0) return std::nullopt;
-  LinkVerdict verdict{.grade = LinkVerdict::Grade::kGood};
-  std::int64_t size = 0;
-  for (const CollectiveRow& row : run.rows) {
-    const double bandwidth = std::max(row.out_of_place.bus_bandwidth, row.in_place.bus_bandwidth);
-    if (bandwidth <= verdict.best) continue;
-    verdict.best = bandwidth;
-    size = row.size;
-  }
-  verdict.fraction = verdict.best / whole;
+  const auto [best, size] = row_to_judge(run.rows);
+  LinkVerdict verdict{.grade = LinkVerdict::Grade::kGood, .best = best, .fraction = best / whole};
   std::string_view word = "good";
-  if (verdict.fraction > kAbove) {
+  if (verdict.fraction > kAbove && size >= kJudgedFrom) {
     verdict.grade = LinkVerdict::Grade::kAboveLimit;
     word = "above the limit: did the data really cross this link?";
+  } else if (verdict.fraction > kAbove) {
+    word = "good, but small messages fit into buffers on the way: try -e 64M";
   } else if (verdict.fraction < kFair) {
     verdict.grade = LinkVerdict::Grade::kSlow;
     word = "slow";
-    if (size < 4 << 20) word = "slow, but small messages measure latency: try -e 64M";
+    if (size < kJudgedFrom) word = "slow, but small messages measure latency: try -e 64M";
   } else if (verdict.fraction < kGood) {
     verdict.grade = LinkVerdict::Grade::kFair;
     word = "fair";

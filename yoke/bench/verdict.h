@@ -9,7 +9,7 @@ namespace yoke {
 
 struct LinkVerdict {
   enum class Grade { kGood, kFair, kSlow, kAboveLimit } grade;
-  double best = 0;      // bus bandwidth of the best row, GB/s
+  double best = 0;      // bus bandwidth of the best row of at least 4 MiB, else of the longest; GB/s
   double fraction = 0;  // of the limit
   std::string text;     // a sentence for people
 };

@@ -32,6 +32,17 @@ double number_option(std::string_view name, const std::string& text) {
   return value;
 }
 
+// As nccl-tests has it: seconds, and 0 for no limit. Units are taken too.
+Seconds timeout_option(const std::string& text) {
+  constexpr Seconds kMost{1e9};  // thirty years are none
+  const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+  const auto time = parse_seconds(bare ? text + "s" : text);
+  if (!time || time->value < 0)
+    throw Error(ErrorCode::kUsage, fmt::format("--timeout: '{}' is not a time", printable(text, 40)),
+                "give seconds, or a unit: 30, 500ms, 2min; 0 for no limit");
+  return time->value == 0 ? kMost : std::min(*time, kMost);
+}
+
 int root_option(const std::string& text) {
   if (text == "all") return -1;
   int root = 0;
@@ -91,7 +102,8 @@ void declare_sizes(OptionTable& table, BenchArguments& a) {
   table.value("-c,--check", "N", "how often each result is checked (1); 0: not at all", a.checks);
   table.value("-o,--op", "OP", "sum, max, min, avg or all (sum)", a.op);
   table.value("-d,--datatype", "TYPE", "int8, int32, half, float, bfloat16 or all (float)", a.type);
-  table.value("-T,--timeout", "SECONDS", "for one operation (30): who is missing is then named", a.timeout);
+  table.value("-T,--timeout", "TIME",
+              "so long may an operation stand still (30 s), then who is missing is named; 0: for ever", a.timeout);
   table.choice("--transport", "KIND", "what carries the data: direct, mpi, nccl or threads (auto)",
                {"auto", "direct", "mpi", "nccl", "threads"}, a.transport);
   table.flag("--no-history", "do not keep this run in the history", a.no_history);
@@ -157,7 +169,7 @@ CollectiveOptions made_of(const BenchArguments& a, CollectiveKind kind) {
                             .per_iteration = a.per_iteration != 0,
                             .per_iteration_skip = a.per_iteration_skip,
                             .unalign = a.unalign,
-                            .timeout = {number_option("--timeout", a.timeout)},
+                            .timeout = timeout_option(a.timeout),
                             .notes = notes_of(a, kind)};
   if (a.halves < 1) throw Error(ErrorCode::kUsage, fmt::format("--halves cannot be {}", a.halves), "at least 1");
   if (a.link_rate.value > 0)

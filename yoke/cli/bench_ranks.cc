@@ -21,6 +21,7 @@
 #include "yoke/cuda/driver.h"
 #include "yoke/job/job.h"
 #include "yoke/rank/mpirun.h"
+#include "yoke/rank/rank_part.h"
 
 namespace yoke {
 namespace {
@@ -146,6 +147,15 @@ BesideLibrary beside_socket(World& world, const CollectiveOptions& options) {
           .checked = false};
 }
 
+void tell_gpu(const CudaDevice& device, RankFacts& facts) {
+  facts.device_name = device.name();
+  facts.bus = device.bus();
+  facts.memory = device.has_unified_memory() ? RankMemory::kUnified : RankMemory::kGpu;
+  // Of unified memory the host knows better what is available: it can drop its caches.
+  if (facts.memory == RankMemory::kGpu)
+    facts.gpu_memory_available = static_cast<std::int64_t>(device.memory_available());
+}
+
 // The GPU of this rank, where its memory is measured, and a stream there.
 struct GpuLane {
   GpuLane(World& world, bool wanted) : lane{.comm = world.comm(), .control = world.control()} {
@@ -195,7 +205,7 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
   if (request.beside == Beside::kNccl) beside = beside_nccl(*world, options);
   const GpuLane gpu(*world, carrier_of(request) == Carrier::kNccl);
   RankFacts facts = facts_of_this_process(place.local_rank);
-  if (gpu.device) facts.device_name = gpu.device->name();
+  if (gpu.device) tell_gpu(*gpu.device, facts);
   const bool is_first = place.rank == 0;
   try {
     CollectiveRun run = run_collective_bench(
@@ -211,7 +221,7 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
 
 std::optional<int> run_bench_part(const std::vector<std::string>& arguments) {
   if (arguments != std::vector<std::string>{kBenchPart}) return std::nullopt;
-  try {
+  return run_rank_part([] {
     const Environment environment = environment_now();
     const auto place = find_rank_place(environment);
     const auto task = environment.find(kBenchVariable);
@@ -222,11 +232,7 @@ std::optional<int> run_bench_part(const std::vector<std::string>& arguments) {
     const RankRequest request = read_task(parse_json(task->second, kBenchVariable), options);
     EventWriter events;
     run_as_rank(*place, request, options, &events);
-    return 0;
-  } catch (const Error& error) {
-    fmt::print(stderr, "{}\n", error.message());
-    return error.exit_status();
-  }
+  });
 }
 
 }  // namespace yoke

@@ -9,10 +9,12 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
 #include "yoke/bench/size.h"
+#include "yoke/cli/bench_keep.h"
 #include "yoke/cli/bench_ranks.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/job/job.h"
+#include "yoke/rank/rank_part.h"
 
 namespace yoke {
 namespace {
@@ -24,6 +26,7 @@ struct RecoveryArguments {
   int ranks = 0;  // 0: one for each node, else two
   int rounds = 5;
   std::string size = "64K";
+  bool no_history = false;
 };
 
 RecoveryOptions made_of(const RecoveryArguments& arguments) {
@@ -62,11 +65,16 @@ int measure(Session& session, const RecoveryArguments& arguments) {
   const JobOutcome outcome = job.wait();
   if (outcome.cause) throw outcome.cause->error;
   const RecoveryResult result = recovery_from_json(parse_json(told, "what rank 0 wrote"));
+  if (result.size_most)
+    throw Error(ErrorCode::kExhausted,
+                fmt::format("the nodes have no memory for buffers of {}", to_string(options.size)),
+                fmt::format("--size {}M is the most", result.size_most->value >> 20));
   if (session.json) {
     session.print_json(to_json(result));
   } else {
     session.print(recovery_text(result));
   }
+  if (!arguments.no_history) keep(recovery_record(options, rank_count(request), result));
   return kExitOk;
 }
 
@@ -74,7 +82,7 @@ int measure(Session& session, const RecoveryArguments& arguments) {
 
 std::optional<int> run_recovery_part(const std::vector<std::string>& arguments) {
   if (arguments != std::vector<std::string>{kRecoveryPart}) return std::nullopt;
-  try {
+  return run_rank_part([] {
     const Environment environment = environment_now();
     const auto place = find_rank_place(environment);
     const auto task = environment.find(kRecoveryVariable);
@@ -85,11 +93,7 @@ std::optional<int> run_recovery_part(const std::vector<std::string>& arguments) 
     const RecoveryResult result =
         run_recovery(*world, recovery_options_from_json(parse_json(task->second, kRecoveryVariable)));
     if (place->rank == 0) fmt::print("{}\n", print_json(to_json(result), JsonLayout::kOneLine));
-    return 0;
-  } catch (const Error& error) {
-    fmt::print(stderr, "{}\n", error.message());
-    return error.exit_status();
-  }
+  });
 }
 
 CommandRow bench_recovery_command() {
@@ -106,6 +110,7 @@ CommandRow bench_recovery_command() {
             table.value("--ranks", "N", "how many ranks in all (one a node, or two on this machine)", arguments->ranks);
             table.value("--rounds", "N", "how many are killed, one after the other (5)", arguments->rounds);
             table.value("--size", "SIZE", "of each all-reduce (64K)", arguments->size);
+            table.flag("--no-history", "do not keep this run in the history", arguments->no_history);
             return [arguments](Session& session) { return measure(session, *arguments); };
           },
           .place = CommandPlace::kHead};

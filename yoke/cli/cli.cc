@@ -221,20 +221,23 @@ void report_error(const Error& error, const Session& session) {
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* nowhere left to say it */
   }
   if (!session.json) return;
-  Document context = Document::list();
-  for (const std::string& where : error.context()) context.items.push_back(Document::string(where));
-  Document body = Document::map({{"code", Document::string(std::string(info(error.code()).name))},
-                                 {"message", Document::string(error.message())},
-                                 {"hint", Document::string(error.hint())},
-                                 {"context", std::move(context)},
-                                 {"exit_status", Document::number(std::int64_t{error.exit_status()})}});
   try {
-    session.print_json(Document::map({{"error", std::move(body)}}));
+    session.print_json(Document::map({{"error", error_json(error, error.exit_status())}}));
   } catch (...) { /* said on standard error already */
   }
 }
 
 }  // namespace
+
+Document error_json(const Error& error, int exit_status) {
+  Document context = Document::list();
+  for (const std::string& where : error.context()) context.items.push_back(Document::string(where));
+  return Document::map({{"code", Document::string(std::string(info(error.code()).name))},
+                        {"message", Document::string(error.message())},
+                        {"hint", Document::string(error.hint())},
+                        {"context", std::move(context)},
+                        {"exit_status", Document::number(std::int64_t{exit_status})}});
+}
 
 void Session::print(std::string_view text) const {
   while (!text.empty()) {

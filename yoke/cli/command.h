@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "yoke/base/document.h"
+#include "yoke/base/error.h"
 #include "yoke/cli/options.h"
 
 namespace yoke {
@@ -23,6 +24,9 @@ struct Session {
   void print(std::string_view text) const;          // to standard output; an Error where that fails
   void print_json(const Document& document) const;  // indented, with its line end
 };
+
+// What stands under "error" in a command's JSON (docs/errors.md).
+Document error_json(const Error& error, int exit_status);
 
 using Action = std::function<int(Session&)>;  // the exit status; errors are thrown
 

@@ -43,7 +43,7 @@ Variable parse_variable(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-void check(const RunOptions& options) {
+void check(const Session& session, const RunOptions& options) {
   if (options.argv.empty()) {
     throw Error(ErrorCode::kUsage, "there is no program to run", "yoke job run -- hostname");
   }
@@ -55,12 +55,16 @@ void check(const RunOptions& options) {
   const auto refuse = [](std::string_view option, int number) {
     throw Error(ErrorCode::kUsage, fmt::format("{} {} makes no job", option, number), "one rank is the least");
   };
+  if (session.json && options.no_prefix) {
+    throw Error(ErrorCode::kUsage, "--json and --no-prefix cannot both be given",
+                "with --json the lines of the ranks are on standard error, prefixed");
+  }
   if (ranks_given && options.ranks < 1) refuse("--ranks", options.ranks);
   if (ranks_per_node_given && options.ranks_per_node < 1) refuse("--ranks-per-node", options.ranks_per_node);
 }
 
 int run_job(Session& session, const RunOptions& options) {
-  check(options);
+  check(session, options);
   std::vector<ClusterNode> nodes = {this_machine()};
   if (find_cluster_file(session)) nodes = load_session_cluster(session).nodes;
   JobSpec spec{.name = options.name.value_or(""),
@@ -72,10 +76,11 @@ int run_job(Session& session, const RunOptions& options) {
                .oversubscribe = options.oversubscribe};
   for (const std::string& text : options.environment) spec.environment.push_back(parse_variable(text));
   if (options.timeout.value > 0) spec.time_limit = options.timeout;
-  JobOutput output(session, options.no_prefix ? OutputStyle::kPlain : OutputStyle::kPrefixed);
+  const OutputStyle lines = options.no_prefix ? OutputStyle::kPlain : OutputStyle::kPrefixed;
+  JobOutput output(session, session.json ? OutputStyle::kErrors : lines);
   output.show(spec);
   Job job(std::move(spec));
-  return JobOutput::report(job.wait());
+  return output.report(job.name(), job.wait());
 }
 
 CommandRow job_run_command() {
@@ -85,9 +90,10 @@ CommandRow job_run_command() {
               "Starts the program on every node of the cluster file (one rank for each node unless said otherwise), or "
               "without a cluster file on this machine. The ranks find their place in the environment, as torchrun and "
               "mpirun give it. Their output comes by line, with node and rank in front. The first rank that fails ends "
-              "the job, and its exit status is ours; with --policy restart it is started again. When this command "
-              "ends, by itself or by Ctrl-C or a signal, nothing of the job is left on any node. The program 'yoke' "
-              "is this very program, carried to nodes that lack it.",
+              "the job, and its exit status is ours; with --policy restart it is started again. With --json the lines "
+              "go to standard error, and how the job ended to standard output. When this command ends, by itself or by "
+              "Ctrl-C or a signal, nothing of the job is left on any node. The program 'yoke' is this very program, "
+              "carried to nodes that lack it.",
           .examples = {{"yoke job run -- hostname", "one rank on every node"},
                        {"yoke job run --ranks 4 -- python3 train.py", "four ranks, as evenly as the nodes allow"},
                        {"yoke job run --policy restart -- ./worker", "a worker that dies is started again"}},

@@ -20,6 +20,21 @@ void write_errors(std::string_view text) {
   }
 }
 
+Document outcome_json(const std::string& job, const JobOutcome& outcome) {
+  Document map = Document::map({{"job", Document::string(job)},
+                                {"exit_status", Document::number(std::int64_t{outcome.exit_status})},
+                                {"restarts", Document::number(std::int64_t{outcome.restarts})}});
+  if (!outcome.cause) return map;
+  const JobCause& cause = *outcome.cause;
+  Document what = Document::map({{"kind", Document::string(std::string(to_string(cause.kind)))}});
+  if (!cause.node.empty()) what.add("node", Document::string(cause.node));
+  if (cause.rank) what.add("rank", Document::number(std::int64_t{*cause.rank}));
+  if (!cause.half.empty()) what.add("half", Document::string(cause.half));
+  map.add("cause", std::move(what));
+  map.add("error", error_json(cause.error, outcome.exit_status));
+  return map;
+}
+
 }  // namespace
 
 void JobOutput::show(JobSpec& spec) {
@@ -32,7 +47,8 @@ void JobOutput::show(JobSpec& spec) {
 void JobOutput::take(const RankOutput& output) {
   const bool out = output.stream == OutputStream::kOut;
   const bool raw = style_ == OutputStyle::kFirstRank && out && output.rank == 0;
-  std::string& into = raw || (out && style_ != OutputStyle::kFirstRank) ? out_ : err_;
+  const bool lines_out = style_ == OutputStyle::kPrefixed || style_ == OutputStyle::kPlain;
+  std::string& into = raw || (out && lines_out) ? out_ : err_;
   if (!raw && style_ != OutputStyle::kPlain) into += fmt::format("{}/{} | ", output.node, output.rank);
   into += output.text;
   // Prefixed, a line without its end would run into the next rank's.
@@ -51,11 +67,13 @@ void JobOutput::flush() {
   if (!err_.empty()) write_errors(std::exchange(err_, {}));
 }
 
-int JobOutput::report(const JobOutcome& outcome) {
-  if (!outcome.cause) return outcome.exit_status;
-  const Error& error = outcome.cause->error;
-  write_errors(fmt::format("yoke: {}\n", error.message()));
-  if (!error.hint().empty()) write_errors(fmt::format("  hint: {}\n", error.hint()));
+int JobOutput::report(const std::string& job, const JobOutcome& outcome) const {
+  if (outcome.cause) {
+    const Error& error = outcome.cause->error;
+    write_errors(fmt::format("yoke: {}\n", error.message()));
+    if (!error.hint().empty()) write_errors(fmt::format("  hint: {}\n", error.hint()));
+  }
+  if (session_.json) session_.print_json(outcome_json(job, outcome));
   return outcome.exit_status;
 }
 

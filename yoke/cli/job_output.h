@@ -2,7 +2,8 @@
 //
 //   JobOutput output(session, OutputStyle::kPrefixed);   // "spark-2/1 | text"
 //   output.show(spec);                                   // sets the hooks
-//   return output.report(Job(spec).wait());
+//   Job job(spec);
+//   return output.report(job.name(), job.wait());
 //
 // Lives as long as the Job; used by the thread that waits for it.
 #pragma once
@@ -17,6 +18,7 @@ enum class OutputStyle {
   kPrefixed,   // every line with its node and rank, on the stream that it came by
   kPlain,      // every line as it is
   kFirstRank,  // rank 0's standard output as it is, byte for byte; all else prefixed on standard error
+  kErrors,     // every line prefixed on standard error: standard output is for JSON
 };
 
 class JobOutput {
@@ -26,8 +28,9 @@ class JobOutput {
   JobOutput& operator=(const JobOutput&) = delete;
 
   void show(JobSpec& spec);
-  // Tells on standard error what ended the job; the exit status that it gives the command.
-  static int report(const JobOutcome& outcome);
+  // Tells on standard error what ended the job, with --json also on standard output; the exit status that it gives the
+  // command.
+  int report(const std::string& job, const JobOutcome& outcome) const;
 
  private:
   void take(const RankOutput& output);

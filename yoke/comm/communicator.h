@@ -8,8 +8,12 @@
 //
 // Operations are enqueued on a stream and happen in that order; on a CPU stream they are done when enqueue() returns.
 // All ranks enqueue the same operations in the same order: each carries (epoch, sequence, kind, size), and a peer that
-// is at another one, or gone, is told by an Error that names it, not waited for. Reductions add in the order of ranks,
-// so all ranks hold the same bits; f16 and bf16 are reduced in f32 and rounded once.
+// is at another one, or gone, is told by an Error that names it, not waited for.
+//
+// After a reduction all ranks hold the same bits. Beyond that, by backend (tested by communicator_cases.h):
+//   local, direct  added in the order of ranks; f16 and bf16 in f32, rounded once; a NaN makes max and min NaN
+//   mpi            f32 and integers in an order of MPI's, with its own rule for NaNs; f16 and bf16 as above
+//   nccl           in an order of NCCL's, f16 and bf16 in their own precision, with its own rule for NaNs
 //
 // One thread at a time uses a communicator; only abort() may come from any thread. After an Error a communicator is
 // good only for rebuild() or its end.
@@ -91,9 +95,12 @@ struct PathEvent {
 };
 
 struct CommunicatorOptions {
-  Seconds operation_timeout{30};                       // of each operation; a peer known to be gone is told much sooner
+  // Of each operation (direct: without a byte that moves); a peer known to be gone is told much sooner.
+  Seconds operation_timeout{30};
   Seconds silence_limit{1.2};                          // without a heartbeat a path counts as cut
   std::function<void(const PathEvent&)> on_path = {};  // from a thread of the communicator's
+  // Called now and then while a group is being made, by who makes it; what it throws ends that.
+  std::function<void()> while_making = {};
 };
 
 class Communicator {

@@ -1,4 +1,5 @@
-// The arithmetic of collectives on processor memory: what a backend calls once it has everybody's values at hand.
+// The arithmetic of collectives on processor memory: what a backend calls once it has everybody's values at hand. That
+// are local, direct, and mpi for f16 and bf16; the rest of mpi and all of nccl reduce by themselves (communicator.h).
 //
 //   const void* parts[] = {of_rank_0, of_rank_1};
 //   reduce_into(of_rank_0, parts, count, DType::kBf16, ReduceOp::kSum);   // in place

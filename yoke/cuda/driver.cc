@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <thread>
 
 #include "yoke/base/check.h"
@@ -19,7 +21,9 @@ enum : int {
   kCudaNotReady = 600,
 };
 constexpr unsigned kStreamNonBlocking = 1;
+constexpr unsigned kEventDefault = 0;
 constexpr unsigned kEventDisableTiming = 2;
+constexpr int kAttributeIntegrated = 18;  // of CUdevice_attribute: the GPU shares the host's memory
 
 ErrorCode code_of(int result) {
   switch (result) {
@@ -53,12 +57,15 @@ CudaFunctions bind_all(void* library) {
   bind(library, f.device_count, "cuDeviceGetCount");
   bind(library, f.device_get, "cuDeviceGet");
   bind(library, f.device_name, "cuDeviceGetName");
+  bind(library, f.device_bus, "cuDeviceGetPCIBusId");
+  bind(library, f.device_attribute, "cuDeviceGetAttribute");
   bind(library, f.context_retain, "cuDevicePrimaryCtxRetain");
   bind(library, f.context_release, "cuDevicePrimaryCtxRelease_v2");
   bind(library, f.context_push, "cuCtxPushCurrent_v2");
   bind(library, f.context_pop, "cuCtxPopCurrent_v2");
   bind(library, f.memory_allocate, "cuMemAlloc_v2");
   bind(library, f.memory_free, "cuMemFree_v2");
+  bind(library, f.memory_info, "cuMemGetInfo_v2");
   bind(library, f.memory_copy, "cuMemcpyAsync");
   bind(library, f.stream_create, "cuStreamCreate");
   bind(library, f.stream_query, "cuStreamQuery");
@@ -66,6 +73,7 @@ CudaFunctions bind_all(void* library) {
   bind(library, f.event_create, "cuEventCreate");
   bind(library, f.event_record, "cuEventRecord");
   bind(library, f.event_query, "cuEventQuery");
+  bind(library, f.event_elapsed, "cuEventElapsedTime");
   bind(library, f.event_destroy, "cuEventDestroy_v2");
   return f;
 }
@@ -169,6 +177,28 @@ CudaDevice::CudaDevice(int index) : driver_(CudaDriver::get()), index_(index) {
 
 CudaDevice::~CudaDevice() { driver_.call().context_release(handle_); }
 
+std::string CudaDevice::bus() const {
+  char name[32] = {};
+  driver_.check(driver_.call().device_bus(name, sizeof name - 1, handle_), "ask for the bus of the GPU");
+  std::string text = name;  // "000F:01:00.0"
+  text.resize(std::min(text.size(), text.rfind('.')));
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+bool CudaDevice::has_unified_memory() const {
+  int integrated = 0;
+  driver_.check(driver_.call().device_attribute(&integrated, kAttributeIntegrated, handle_), "ask for a GPU's memory");
+  return integrated != 0;
+}
+
+std::size_t CudaDevice::memory_available() const {
+  const auto now = current();
+  std::size_t available = 0, whole = 0;
+  driver_.check(driver_.call().memory_info(&available, &whole), "ask for the memory of the GPU");
+  return available;
+}
+
 CudaMemory::CudaMemory(const CudaDevice& device, std::size_t size) : device_(&device), size_(size) {
   if (size == 0) return;
   const auto current = device.current();
@@ -222,9 +252,10 @@ void cuda_copy(const CudaDevice& device, Stream stream, void* to, const void* fr
   driver.check(driver.call().memory_copy(address_of(to), address_of(from), size, stream.cuda), "copy memory");
 }
 
-CudaEvent::CudaEvent(const CudaDevice& device) : device_(&device) {
+CudaEvent::CudaEvent(const CudaDevice& device, CudaEventUse use) : device_(&device) {
   const auto current = device.current();
-  device.driver().check(device.driver().call().event_create(&handle_, kEventDisableTiming), "make an event");
+  const unsigned flags = use == CudaEventUse::kTime ? kEventDefault : kEventDisableTiming;
+  device.driver().check(device.driver().call().event_create(&handle_, flags), "make an event");
 }
 
 CudaEvent::CudaEvent(CudaEvent&& other) noexcept
@@ -241,6 +272,14 @@ void CudaEvent::record(Stream stream) const {
 }
 
 bool CudaEvent::passed() const { return has_passed(*device_, event()); }
+
+double seconds_between(const CudaEvent& from, const CudaEvent& to) {
+  const auto current = from.device().current();
+  const CudaDriver& driver = from.device().driver();
+  float milliseconds = 0;
+  driver.check(driver.call().event_elapsed(&milliseconds, from.event().cuda, to.event().cuda), "read a GPU's clock");
+  return milliseconds / 1e3;
+}
 
 bool has_passed(const CudaDevice& device, Event event) {
   if (event.cuda == nullptr) return true;

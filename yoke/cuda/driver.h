@@ -31,12 +31,15 @@ struct CudaFunctions {
   int (*device_count)(int* count) = nullptr;
   int (*device_get)(int* device, int ordinal) = nullptr;
   int (*device_name)(char* name, int size, int device) = nullptr;
+  int (*device_bus)(char* name, int size, int device) = nullptr;
+  int (*device_attribute)(int* value, int attribute, int device) = nullptr;
   int (*context_retain)(void** context, int device) = nullptr;
   int (*context_release)(int device) = nullptr;
   int (*context_push)(void* context) = nullptr;
   int (*context_pop)(void** context) = nullptr;
   int (*memory_allocate)(std::uint64_t* address, std::size_t size) = nullptr;
   int (*memory_free)(std::uint64_t address) = nullptr;
+  int (*memory_info)(std::size_t* available, std::size_t* whole) = nullptr;
   int (*memory_copy)(std::uint64_t to, std::uint64_t from, std::size_t size, void* stream) = nullptr;
   int (*stream_create)(void** stream, unsigned flags) = nullptr;
   int (*stream_query)(void* stream) = nullptr;
@@ -44,6 +47,7 @@ struct CudaFunctions {
   int (*event_create)(void** event, unsigned flags) = nullptr;
   int (*event_record)(void* event, void* stream) = nullptr;
   int (*event_query)(void* event) = nullptr;
+  int (*event_elapsed)(float* milliseconds, void* from, void* to) = nullptr;
   int (*event_destroy)(void* event) = nullptr;
 };
 
@@ -89,6 +93,9 @@ class CudaDevice {
 
   int index() const { return index_; }
   const std::string& name() const { return name_; }  // "NVIDIA H200"
+  std::string bus() const;                           // "000f:01:00": domain, bus and device
+  bool has_unified_memory() const;                   // its memory is the host's, as on a Spark
+  std::size_t memory_available() const;              // on the device, as the driver says
   const CudaDriver& driver() const { return driver_; }
   [[nodiscard]] CudaCurrent current() const { return {driver_, context_}; }
 
@@ -140,14 +147,20 @@ class CudaStream {
 // Enqueues a copy on a stream that somebody else owns; null is no stream here.
 void cuda_copy(const CudaDevice& device, Stream stream, void* to, const void* from, std::size_t size);
 
+enum class CudaEventUse {
+  kOrder,  // cheaper
+  kTime,   // for seconds_between()
+};
+
 class CudaEvent {
  public:
-  explicit CudaEvent(const CudaDevice& device);
+  explicit CudaEvent(const CudaDevice& device, CudaEventUse use = CudaEventUse::kOrder);
   CudaEvent(CudaEvent&& other) noexcept;
   CudaEvent& operator=(CudaEvent&&) = delete;
   ~CudaEvent();
 
   Event event() const { return {.cuda = handle_}; }
+  const CudaDevice& device() const { return *device_; }
   void record(Stream stream) const;
   bool passed() const;  // also true when it was never recorded
 
@@ -155,6 +168,9 @@ class CudaEvent {
   const CudaDevice* device_;
   void* handle_ = nullptr;
 };
+
+// On the device's clock, of two events for time that both have passed.
+double seconds_between(const CudaEvent& from, const CudaEvent& to);
 
 // Of an event known only by its handle, such as one that a Communicator recorded.
 bool has_passed(const CudaDevice& device, Event event);

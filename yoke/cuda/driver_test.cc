@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <regex>
 #include <thread>
 #include <vector>
 
@@ -105,6 +106,31 @@ TEST_F(CudaDriverTest, AnEventPassesAfterTheWorkBeforeIt) {
   EXPECT_TRUE(event.passed());
   EXPECT_TRUE(has_passed(device, event.event()));
   EXPECT_TRUE(has_passed(device, Event{}));
+}
+
+TEST_F(CudaDriverTest, TellsBusAndMemory) {
+  const CudaDevice device(0);
+  EXPECT_TRUE(std::regex_match(device.bus(), std::regex("[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}"))) << device.bus();
+  const std::size_t before = device.memory_available();
+  EXPECT_GT(before, std::size_t{64} << 20);
+  if (device.has_unified_memory()) return;  // where everybody else takes and gives
+  const CudaMemory memory(device, std::size_t{64} << 20);
+  EXPECT_LT(device.memory_available(), before);
+}
+
+TEST_F(CudaDriverTest, TwoEventsTellTheTimeBetweenThem) {
+  const CudaDevice device(0);
+  const CudaStream stream(device);
+  const CudaMemory memory(device, std::size_t{64} << 20), other(device, memory.size());
+  const CudaEvent begin(device, CudaEventUse::kTime), end(device, CudaEventUse::kTime);
+  const Instant start = real_clock().now();
+  begin.record(stream.stream());
+  for (int i = 0; i < 100; ++i) stream.copy(other.data(), memory.data(), memory.size());
+  end.record(stream.stream());
+  stream.wait(Deadline::after(10_s));
+  const double outside = to_seconds(real_clock().now() - start).value;
+  EXPECT_GT(seconds_between(begin, end), 0);
+  EXPECT_LE(seconds_between(begin, end), outside + 1e-3);
 }
 
 TEST_F(CudaDriverTest, CopiesOnAStreamKnownByItsHandle) {

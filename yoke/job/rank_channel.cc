@@ -151,6 +151,11 @@ void RankChannel::on_abort(std::function<void(const Error&)> function) {
   if (missed && function) function(*missed);
 }
 
+void RankChannel::throw_if_aborted() {
+  const std::lock_guard lock(mutex_);
+  if (aborted_) throw Error(*aborted_);
+}
+
 Membership RankChannel::join(const std::vector<HalfEndpoint>& endpoints, Deadline deadline) {
   return rejoin(endpoints, "", deadline);
 }

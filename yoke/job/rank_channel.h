@@ -59,6 +59,8 @@ class RankChannel {
   // Called with the first cause when the group is no more: somebody died, stands still or was cut off, or the job ends.
   // What came before this call is told at once.
   void on_abort(std::function<void(const Error&)> function);
+  // Throws what aborted the latest membership, for who makes a group of it and can be told in no other way yet.
+  void throw_if_aborted();
 
   // As this rank sees it: a half to a peer, or with an empty `half` the peer by every way, is lost or back.
   void report_path(int peer, const std::string& half, PathState state, const std::string& why);

@@ -63,12 +63,14 @@ TEST_F(RankChannelTest, TellsAnAbortAndRejoinsTheNextEpoch) {
   tell(error_message(MessageType::kAbort, Error(ErrorCode::kUnavailable, "rank 1 died")));
   tell(error_message(MessageType::kAbort, Error(ErrorCode::kUnavailable, "a later cause")));
   EXPECT_EQ(told.get_future().get(), "rank 1 died");
+  EXPECT_THROW(channel->throw_if_aborted(), Error);
   auto joined =
       std::async(std::launch::async, [&] { return channel->rejoin(kEndpoints, "rank 1 died", Deadline::after(20_s)); });
   receive(MessageType::kJoin);
   EXPECT_EQ(read_payload<Join>(receive(MessageType::kJoin)).why, "rank 1 died");
   tell(membership_message(membership(2)));
   EXPECT_EQ(joined.get().epoch, 2);
+  EXPECT_NO_THROW(channel->throw_if_aborted()) << "of another epoch";
   channel->report_path(1, "B", PathState::kLost, "silent");
   EXPECT_EQ(read_payload<PathReport>(receive(MessageType::kPath)).epoch, 2);
 }

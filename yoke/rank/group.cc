@@ -11,6 +11,13 @@
 #include "yoke/cuda/driver.h"
 
 namespace yoke {
+namespace {
+
+// Contexts on eight GPUs and NCCL's rings take tens of seconds on a cold host. Nobody waits so long for the dead: the
+// direct communicator knows of them meanwhile.
+constexpr Seconds kNcclTime{60};
+
+}  // namespace
 
 Group::Group(std::shared_ptr<DirectListener> listener, const RankPlace& place, const WorldOptions& options)
     : listener_(std::move(listener)), place_(place), options_(options) {}
@@ -20,14 +27,18 @@ void Group::connect(const Membership& membership, Deadline deadline) {
     direct_->rebuild(membership, deadline);
   } else {
     auto made = make_direct(listener_, membership, place_.rank, options_.communicator, deadline);
-    const std::lock_guard lock(mutex_);
-    direct_ = std::move(made);
+    {
+      const std::lock_guard lock(mutex_);
+      direct_ = std::move(made);
+    }
+    // Once more, now that abort() reaches it: none may come in between unheard.
+    if (options_.communicator.while_making) options_.communicator.while_making();
   }
-  if (options_.carrier == Carrier::kNccl) connect_nccl(membership, deadline);
+  if (options_.carrier == Carrier::kNccl) connect_nccl(membership);
 }
 
-void Group::connect_nccl(const Membership& membership, Deadline deadline) {
-  if (nccl_) return nccl_->rebuild(membership, deadline);
+void Group::connect_nccl(const Membership& membership) {
+  if (nccl_) return nccl_->rebuild(membership, Deadline::after(kNcclTime));
   if (place_.local_size > CudaDriver::get().device_count()) {
     // NCCL refuses two ranks of one host on one GPU; as ranks of different hosts it takes them.
     setenv("NCCL_HOSTID", fmt::format("{}-{}", place_.node, place_.rank).c_str(), 0);
@@ -37,8 +48,9 @@ void Group::connect_nccl(const Membership& membership, Deadline deadline) {
                          .id = exchange_nccl_id(),
                          .device = device_of(place_),
                          .exchange_id = [this](const Membership&) { return exchange_nccl_id(); },
+                         .watch = [this] { direct_->wait({}, Deadline::never()); },
                          .communicator = options_.communicator},
-                        deadline);
+                        Deadline::after(kNcclTime));
   const std::lock_guard lock(mutex_);
   nccl_ = std::move(made);
 }

@@ -16,16 +16,17 @@ class Group {
   Group(std::shared_ptr<DirectListener> listener, const RankPlace& place, const WorldOptions& options);
 
   const std::vector<HalfEndpoint>& endpoints() const { return listener_->endpoints(); }
-  // Makes the communicator, or builds it anew for a later epoch.
+  // Makes the communicator, or builds it anew for a later epoch. NCCL has a time of its own beyond the deadline.
   void connect(const Membership& membership, Deadline deadline);
   Communicator& comm() { return nccl_ ? *nccl_ : *direct_; }
   Communicator& control() { return *direct_; }
-  // From any thread, also before there is a communicator; what is aborted stays so until the next connect().
+  // From any thread: ends what the communicator does, and its rebuilding. The first connect() can only ask
+  // (CommunicatorOptions::while_making).
   void abort(const Error& reason);
 
  private:
   std::string exchange_nccl_id();
-  void connect_nccl(const Membership& membership, Deadline deadline);
+  void connect_nccl(const Membership& membership);
 
   std::shared_ptr<DirectListener> listener_;
   RankPlace place_;

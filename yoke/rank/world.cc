@@ -73,6 +73,8 @@ class JobWorld final : public World {
       report(event);
       if (told) told(event);
     };
+    // An abort ends what the communicator does; one that comes while there is none yet must be asked for.
+    options_.communicator.while_making = [this] { channel_->throw_if_aborted(); };
     group_ = std::make_unique<Group>(DirectListener::open(halves()), place_, options_);
     channel_->on_abort([this](const Error& why) {
       const std::lock_guard lock(leaving_mutex_);

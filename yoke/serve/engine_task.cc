@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "yoke/base/fields.h"
 #include "yoke/base/json.h"
 #include "yoke/engine/rank.h"
 #include "yoke/job/job.h"
+#include "yoke/rank/rank_part.h"
 
 namespace yoke {
 namespace {
@@ -82,16 +81,7 @@ EngineTask read_task(const std::string& text) {
 
 std::optional<int> run_engine_part(const std::vector<std::string>& arguments) {
   if (arguments != std::vector<std::string>{kEnginePart}) return std::nullopt;
-  try {
-    run_rank();
-    return 0;
-  } catch (const Error& error) {
-    fmt::print(stderr, "{}\n", error.message());
-    return error.exit_status();
-  } catch (const std::exception& unexpected) {
-    fmt::print(stderr, "unexpected: {}\n", unexpected.what());
-    return info(ErrorCode::kInternal).exit_status;
-  }
+  return run_rank_part(run_rank);
 }
 
 }  // namespace yoke

@@ -24,7 +24,7 @@ constexpr int kSendBuffer = 512 << 10;
 class Assembly {
  public:
   Assembly(std::shared_ptr<Inbox> inbox, Vitals& vitals, AssemblyOptions options, Deadline deadline)
-      : inbox_(std::move(inbox)), vitals_(vitals), options_(options), deadline_(deadline) {
+      : inbox_(std::move(inbox)), vitals_(vitals), options_(std::move(options)), deadline_(deadline) {
     peers_.resize(static_cast<std::size_t>(vitals_.size()));
     first_half_.resize(peers_.size());
     problems_.resize(peers_.size());
@@ -221,6 +221,7 @@ std::vector<PeerConnections> Assembly::run() {
     }
     throw_if_stale();
     vitals_.throw_if_failed();
+    if (options_.while_waiting) options_.while_waiting();
     drop_closed();
   }
   stopping_ = true;
@@ -242,7 +243,7 @@ std::vector<PeerConnections> Assembly::run() {
 std::vector<PeerConnections> assemble(Reception& reception, const std::shared_ptr<Inbox>& inbox, Vitals& vitals,
                                       AssemblyOptions options, Deadline deadline) {
   reception.open(inbox);
-  return Assembly(inbox, vitals, options, deadline).run();
+  return Assembly(inbox, vitals, std::move(options), deadline).run();
 }
 
 }  // namespace yoke::direct

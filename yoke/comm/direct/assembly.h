@@ -2,6 +2,7 @@
 // of one node by a Unix socket, others by a data and a heart connection on each half. Peers may come as late as the
 // deadline. A half that does not come up while another to the same peer has is left out after a while.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "yoke/base/clock.h"
@@ -18,10 +19,11 @@ struct PeerConnections {
 
 struct AssemblyOptions {
   Seconds half_patience{1.2};  // for a further half once one is there
+  std::function<void()> while_waiting = {};
 };
 
 // By rank; the own place is empty. Throws kTimeout naming who is missing, kUnavailable where the group has gone on to a
-// later epoch, and whatever the group fails with meanwhile.
+// later epoch, and whatever the group fails with meanwhile or `while_waiting` throws.
 std::vector<PeerConnections> assemble(Reception& reception, const std::shared_ptr<Inbox>& inbox, Vitals& vitals,
                                       AssemblyOptions options, Deadline deadline);
 

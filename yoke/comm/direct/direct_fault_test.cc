@@ -94,9 +94,11 @@ TEST_F(DirectFaults, ACutHalfIsDoneWithout) {
 
 TEST_F(DirectFaults, ALostHalfIsTriedAgainAtARebuild) {
   make_both();
+  EXPECT_THAT(group_.comm(0)->describe(), HasSubstr("tcp over A (127.0.0.1) and B (127.0.0.2)"));
   proxies_[1]->close();
   EXPECT_THAT(group_.run([&](Communicator& comm) { return sum_many(comm, 5, 400'000); }), testing::IsEmpty());
   while (events(PathEvent::Kind::kHalfLost).size() < 2) real_clock().sleep({0.01});
+  EXPECT_EQ(group_.comm(0)->describe(), "direct: tcp over A (127.0.0.1); B: not connected");
   ++group_.membership().epoch;
   const auto failures = group_.run([&](Communicator& comm) {
     comm.rebuild(group_.membership(), Deadline::after({20}));
@@ -177,7 +179,20 @@ TEST_F(DirectFaults, APeerThatDoesNotComeIsToldWithItsPlace) {
     return {};
   });
   ASSERT_EQ(failures.size(), 1U);
-  EXPECT_THAT(failures[0], AllOf(HasSubstr("timeout"), HasSubstr("rank 1 on spark-2 has finished operation")));
+  EXPECT_THAT(failures[0],
+              AllOf(HasSubstr("timeout"), HasSubstr("rank 1 on spark-2 was last heard of after operation")));
+}
+
+TEST_F(DirectFaults, WhatIsSlowIsNotLateWhileItMoves) {
+  group_.options().operation_timeout = {0.5};
+  make_both();
+  for (const auto& proxy : proxies_) proxy->slow_down(1e6);
+  const Instant begin = real_clock().now();
+  EXPECT_THAT(group_.run([&](Communicator& comm) { return sum_many(comm, 1, 500'000); }), testing::IsEmpty());
+  EXPECT_GT(to_seconds(real_clock().now() - begin).value, 0.8) << "too fast to show anything";
+  proxies_[0]->cut();
+  proxies_[1]->cut();
+  EXPECT_THAT(group_.run([&](Communicator& comm) { return sum_many(comm, 1, 500'000); }), testing::SizeIs(2));
 }
 
 TEST_F(DirectFaults, AnAbortEndsABlockedOperationOnAllRanks) {
@@ -274,6 +289,24 @@ TEST_F(DirectFaults, AHalfThatCannotBeConnectedIsLeftOut) {
   const std::vector<PathEvent> lost = events(PathEvent::Kind::kHalfLost);
   ASSERT_EQ(lost.size(), 2U);
   EXPECT_EQ(lost[0].half, "B");
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(group_.comm(rank)->describe(), "direct: tcp over A (127.0.0.1); B: not connected");
+  }
+}
+
+// So a death that the job knows of ends the making of a group that can be aborted in no other way yet.
+TEST_F(DirectFaults, WhoMakesAGroupMayThinkBetterOfIt) {
+  group_.options().while_making = [times = 0]() mutable {
+    if (++times == 3) throw Error(ErrorCode::kUnavailable, "rank 1 has died");
+  };
+  const Instant begin = real_clock().now();
+  try {
+    group_.make(0);
+    FAIL() << "came together";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "rank 1 has died");
+  }
+  EXPECT_LT(to_seconds(real_clock().now() - begin).value, 10);
 }
 
 TEST_F(DirectFaults, WhoDoesNotComeIsNamedAtTheDeadline) {

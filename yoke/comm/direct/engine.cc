@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "yoke/comm/operation.h"
 
@@ -26,10 +27,17 @@ Engine::Engine(Vitals& vitals, std::vector<Channel*> channels, std::atomic<std::
   active_.reserve(channels_.size());
 }
 
+void Engine::begin(const MessageHeader& operation, Seconds silence_most) {
+  begin(operation, Deadline::after(silence_most));
+  silence_most_ = silence_most;
+}
+
 void Engine::begin(const MessageHeader& operation, Deadline deadline) {
   vitals_.throw_if_failed();
   operation_ = operation;
   deadline_ = deadline;
+  silence_most_ = {0};
+  moved_ = false;
   active_.clear();
   patience_.begin_operation();
 }
@@ -72,6 +80,7 @@ bool Engine::busy() const {
 }
 
 void Engine::sleep() {
+  if (std::exchange(moved_, false) && silence_most_.value > 0) deadline_ = Deadline::after(silence_most_);
   waits_.assign(1, {vitals_.caller_bell.fd(), POLLIN, 0});
   for (Channel* channel : active_) {
     if (channel->sending() || channel->receiving()) channel->add_waits(waits_);
@@ -79,7 +88,9 @@ void Engine::sleep() {
   const int ready = poll(waits_.data(), waits_.size(), deadline_.poll_timeout_ms(kSleepMs));
   if (ready > 0 && waits_[0].revents != 0) vitals_.caller_bell.hush();
   if (ready <= 0) look_out();
-  if (deadline_.expired()) throw_late();
+  if (!deadline_.expired()) return;
+  moved_ = advance();  // what came while we slept came in time
+  if (!moved_) throw_late();
 }
 
 void Engine::awake() {
@@ -104,9 +115,10 @@ void Engine::throw_late() const {
     if (!channel->sending() && !channel->receiving()) continue;
     const PeerVitals& peer = vitals_.peer(channel->peer());
     const std::uint64_t begun = peer.begun, finished = peer.finished;
-    const std::string where = begun > finished
-                                  ? fmt::format("is in operation {}", begun)
-                                  : fmt::format("has finished operation {} and not begun {}", finished, finished + 1);
+    // As its last heartbeat said, which may be a tenth of a second old.
+    const std::string where =
+        begun > finished ? fmt::format("was last heard of in operation {}", begun)
+                         : fmt::format("was last heard of after operation {}, before {}", finished, finished + 1);
     late.push_back(fmt::format("{} {}", vitals_.name(channel->peer()), where));
   }
   throw Error(ErrorCode::kTimeout, fmt::format("{} took too long: {}", describe(operation_), fmt::join(late, ", ")),

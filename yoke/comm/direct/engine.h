@@ -1,6 +1,9 @@
 // Runs the messages of an operation's step side by side until all are done: always receives while it sends, so ranks
 // that send much to each other never block each other. Waits by looking, then by sleeping (patience.h), and ends with
 // an Error where the group fails, a peer has left, or the operation's time is over. One thread at a time.
+//
+// An operation's time counts from the last byte that moved: what is long or slow is not late. That is looked at only
+// where the engine sleeps, and so costs an operation nothing.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -18,7 +21,8 @@ class Engine {
   // `channels` by rank, null for the own; `sleeping` is this rank's word in the shared memory, or null.
   Engine(Vitals& vitals, std::vector<Channel*> channels, std::atomic<std::uint32_t>* sleeping, Patience patience);
 
-  void begin(const MessageHeader& operation, Deadline deadline);
+  void begin(const MessageHeader& operation, Seconds silence_most);  // of all whom it waits for
+  void begin(const MessageHeader& operation, Deadline deadline);     // whatever moves
 
   // Header fields that are the same for all messages of the operation.
   void send(int peer, std::uint8_t step, const std::byte* payload, std::size_t size);
@@ -49,6 +53,8 @@ class Engine {
   Patience patience_;
   MessageHeader operation_;
   Deadline deadline_ = Deadline::never();
+  Seconds silence_most_{0};                      // 0: the deadline stays
+  bool moved_ = false;                           // since the last sleep
   std::vector<std::uint32_t> sends_, receives_;  // messages between two ranks, counted by pair
   std::vector<pollfd> waits_;
 };
@@ -62,10 +68,12 @@ void Engine::run(Work&& work) {
     vitals_.throw_if_failed();
     if (moved) {
       patience_.moved();
+      moved_ = true;
     } else if (!patience_.spin()) {
       if (sleeping_) sleeping_->store(1, std::memory_order_seq_cst);
       moved = advance();
       moved |= work();
+      moved_ |= moved;
       if (!moved && busy()) sleep();
       awake();
     }

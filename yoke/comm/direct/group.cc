@@ -53,7 +53,8 @@ bool Group::has_half(int peer, int half) const {
 
 void Group::connect(Deadline deadline) {
   std::vector<PeerConnections> peers =
-      assemble(listener_->reception(), inbox_, *vitals_, {.half_patience = options_.silence_limit}, deadline);
+      assemble(listener_->reception(), inbox_, *vitals_,
+               {.half_patience = options_.silence_limit, .while_waiting = options_.while_making}, deadline);
   memory_ = share_memory(*vitals_, peers, deadline);
   make_channels(peers);
   start_heart(peers);
@@ -143,12 +144,14 @@ MessageHeader Group::next_header(const Collective& operation) {
   return header;
 }
 
-void Group::run(const Collective& operation) { run(operation, Deadline::after(options_.operation_timeout)); }
+void Group::run(const Collective& operation) { run_until(operation, options_.operation_timeout); }
+void Group::run(const Collective& operation, Deadline deadline) { run_until(operation, deadline); }
 
-void Group::run(const Collective& operation, Deadline deadline) {
+template <class Limit>
+void Group::run_until(const Collective& operation, Limit limit) {
   check_operation(operation, vitals_->rank(), vitals_->size());
   const std::lock_guard lock(running_);
-  engine_->begin(next_header(operation), deadline);
+  engine_->begin(next_header(operation), limit);
   try {
     algorithms_->run(operation);
   } catch (const Error& error) {
@@ -158,20 +161,35 @@ void Group::run(const Collective& operation, Deadline deadline) {
   vitals_->finished.store(vitals_->begun.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
+// Of what is connected now, not of what was meant to be.
+void Group::describe_links(std::vector<std::string>& parts) const {
+  std::vector<std::string> used, missing;
+  const std::vector<HalfEndpoint>& endpoints = vitals_->member(vitals_->rank()).endpoints;
+  for (std::size_t half = 0; half < endpoints.size(); ++half) {
+    std::vector<int> without;
+    for (const TcpChannel* link : links_) {
+      const bool lost = (vitals_->peer(link->peer()).lost.load() >> half & 1U) != 0;
+      if (lost || !link->began_with(half)) without.push_back(link->peer());
+    }
+    const auto& [name, address, port] = endpoints[half];
+    if (without.size() < links_.size()) used.push_back(fmt::format("{} ({})", name, address));
+    if (without.empty()) continue;
+    const bool all = without.size() == links_.size();
+    missing.push_back(
+        fmt::format("{}: not connected{}", name, all ? "" : fmt::format(" to rank {}", fmt::join(without, ", "))));
+  }
+  parts.push_back(fmt::format("tcp over {}", fmt::join(used, " and ")));
+  parts.insert(parts.end(), missing.begin(), missing.end());
+  if (used.size() > 1 && tuning_.stripe_from != SIZE_MAX) {
+    parts.push_back(
+        fmt::format("on all halves from {}", to_string(Bytes{static_cast<std::int64_t>(tuning_.stripe_from)})));
+  }
+}
+
 std::string Group::describe() const {
   std::vector<std::string> parts;
   if (memory_.ranks.size() > 1) parts.push_back(fmt::format("memory among ranks {}", fmt::join(memory_.ranks, ", ")));
-  if (!links_.empty()) {
-    std::vector<std::string> halves;
-    for (const HalfEndpoint& endpoint : vitals_->member(vitals_->rank()).endpoints) {
-      halves.push_back(fmt::format("{} ({})", endpoint.half, endpoint.address));
-    }
-    parts.push_back(fmt::format("tcp over {}", fmt::join(halves, " and ")));
-    if (tuning_.stripe_from != SIZE_MAX) {
-      parts.push_back(
-          fmt::format("on all halves from {}", to_string(Bytes{static_cast<std::int64_t>(tuning_.stripe_from)})));
-    }
-  }
+  if (!links_.empty()) describe_links(parts);
   if (algorithms_->by_parts_from != SIZE_MAX) {
     parts.push_back(fmt::format("all-reduce by parts from {}",
                                 to_string(Bytes{static_cast<std::int64_t>(algorithms_->by_parts_from)})));

@@ -35,6 +35,9 @@ class Group {
   bool mend();
   MessageHeader next_header(const Collective& operation);
   void run(const Collective& operation, Deadline deadline);
+  template <class Limit>
+  void run_until(const Collective& operation, Limit limit);
+  void describe_links(std::vector<std::string>& parts) const;
 
   // Measures what cannot be known beforehand; rank 0 decides for all.
   void tune(Deadline deadline);

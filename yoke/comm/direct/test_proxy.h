@@ -23,8 +23,9 @@ class TestProxy {
     thread_.join();
   }
   Endpoint endpoint() const { return listener_.local(); }
-  void cut() { state_ = State::kCut; }                                                     // nothing passes any more
-  void close() { state_ = State::kBroken; }                                                // all connections end
+  void cut() { state_ = State::kCut; }       // nothing passes any more
+  void close() { state_ = State::kBroken; }  // all connections end
+  void slow_down(double bytes_per_second) { rate_ = bytes_per_second; }
   void break_after(std::size_t bytes) { bytes_left_ = static_cast<std::int64_t>(bytes); }  // from now on
 
  private:
@@ -59,7 +60,7 @@ class TestProxy {
   }
   // False once one end has closed.
   bool forward(Socket& from, Socket& to) {
-    std::vector<char> bytes(256 << 10);
+    std::vector<char> bytes(rate_ > 0 ? 32 << 10 : 256 << 10);
     const ssize_t count = recv(from.fd(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (count == 0) return false;
     if (count < 0) return errno == EAGAIN || errno == EINTR;
@@ -73,6 +74,7 @@ class TestProxy {
       if (more < 0 && errno != EAGAIN) return false;
       if (more < 0) real_clock().sleep({0.0002});
     }
+    if (rate_ > 0) real_clock().sleep({static_cast<double>(count) / rate_});
     return true;
   }
 
@@ -80,6 +82,7 @@ class TestProxy {
   Socket listener_;
   std::atomic<State> state_{State::kForwards};
   std::atomic<std::int64_t> bytes_left_{-1};
+  std::atomic<double> rate_{0};  // 0: as fast as it goes
   std::thread thread_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "yoke/comm/interface_choice.h"
 #include "yoke/comm/mpi/mpi_group.h"
 #include "yoke/comm/operation.h"
 
@@ -48,7 +49,10 @@ class MpiCommunicator final : public Communicator {
   }
 
   std::string describe() const override {
-    return fmt::format("mpi: {}, {} rank{}", group_->session().version(), size(), size() == 1 ? "" : "s");
+    // mpirun's --mca reaches the ranks as these variables; MPICH goes through libfabric or UCX.
+    return fmt::format("mpi: {}, {} rank{}; {}", group_->session().version(), size(), size() == 1 ? "" : "s",
+                       describe_interfaces("MPI", {"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_btl_tcp_if_exclude",
+                                                   "FI_TCP_IFACE", "UCX_NET_DEVICES"}));
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "yoke/base/interrupt.h"
+#include "yoke/comm/interface_choice.h"
 #include "yoke/comm/nccl/operations.h"
 #include "yoke/comm/nccl/session.h"
 #include "yoke/comm/operation.h"
@@ -38,7 +39,8 @@ class NcclCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(const std::vector<int>& ranks) override;
   bool capturable() const override { return true; }
   std::string describe() const override {
-    return fmt::format("nccl {} on {} (device {})", nccl_.version(), device_->name(), device_->index());
+    return fmt::format("nccl {} on {} (device {}); {}", nccl_.version(), device_->name(), device_->index(),
+                       describe_interfaces("NCCL", {"NCCL_SOCKET_IFNAME", "NCCL_IB_HCA"}));
   }
 
  private:
@@ -99,6 +101,7 @@ void NcclCommunicator::await(const std::function<bool()>& done, Deadline deadlin
     const NcclResult state = session_->state();
     check(state, what);
     if (is_done && state == NcclResult::kSuccess) return;
+    if (options_.watch) options_.watch();
     throw_if_interrupted();
     if (deadline.expired()) {
       throw Error(

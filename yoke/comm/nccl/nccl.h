@@ -32,7 +32,10 @@ struct NcclOptions {
   // For rebuild(): rank 0 of the new list makes an id, and the function returns these same bytes on all of them. It
   // bounds its waits itself. Without it rebuild() is an Error. split() does without: it sends the id through NCCL.
   std::function<std::string(const Membership&)> exchange_id = {};
-  CommunicatorOptions communicator = {};  // silence_limit and on_path are not used
+  // Called while the communicator waits for others; what it throws ends it with that. So whoever knows sooner than
+  // NCCL that a rank is gone can say so.
+  std::function<void()> watch = {};
+  CommunicatorOptions communicator = {};  // only operation_timeout is used
 };
 
 // 128 bytes that name a group that is to meet. They hold an address of this process, where the others report: it lives

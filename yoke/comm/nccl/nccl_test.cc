@@ -61,8 +61,9 @@ TEST(Nccl, SaysWhatIsMissing) {
 
 TEST_F(NcclTest, NamesItselfAndItsDevice) {
   const auto comm = make_nccl({.id = make_nccl_id()}, Deadline::after(40_s));
-  EXPECT_EQ(comm->describe(),
-            fmt::format("nccl {} on {} (device 0)", NcclLibrary::get().version(), CudaDriver::get().device_name(0)));
+  EXPECT_THAT(comm->describe(),
+              testing::StartsWith(fmt::format("nccl {} on {} (device 0); ", NcclLibrary::get().version(),
+                                              CudaDriver::get().device_name(0))));
   EXPECT_TRUE(comm->capturable());
 }
 
@@ -82,6 +83,19 @@ TEST_F(NcclTest, WhoWaitsForARankThatDoesNotComeIsTold) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kTimeout) << error.message();
   }
+}
+
+// The control communicator's heart knows of a dead rank long before NCCL does.
+TEST_F(NcclTest, WhoeverKnowsSoonerEndsTheWait) {
+  const Instant begin = real_clock().now();
+  const auto watch = [] { throw Error(ErrorCode::kConflict, "rank 1 is gone"); };
+  try {
+    make_nccl({.size = 2, .id = make_nccl_id(), .watch = watch}, Deadline::after(40_s));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kConflict) << error.message();
+  }
+  EXPECT_LT(to_seconds(real_clock().now() - begin).value, 20);
 }
 
 TEST_F(NcclTest, EventsAreUsedAgainInOrder) {

@@ -1,0 +1,20 @@
+#include "yoke/comm/interface_choice.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "yoke/base/text.h"
+
+namespace yoke {
+
+std::string describe_interfaces(std::string_view library, std::initializer_list<const char*> variables) {
+  std::string told;
+  for (const char* variable : variables) {
+    const char* value = std::getenv(variable);
+    if (value && *value) told += fmt::format("{}{}={}", told.empty() ? "" : ", ", variable, printable(value, 80));
+  }
+  return told.empty() ? fmt::format("interfaces as {} chooses", library) : told;
+}
+
+}  // namespace yoke
