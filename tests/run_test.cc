@@ -2,8 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "tests/engine_fixture.h"
+#include "tests/long_run.h"
 #include "tests/mistake.h"
 #include "yoke/base/fields.h"
 #include "yoke/weights/safetensors_file.h"
@@ -165,6 +167,9 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"TwoPrompts", {"run", kNano, "-p", "x", "--ids", "1"}, 2, "two prompts", "one of them"},
         Mistake{"NoId", {"run", kNano, "--ids", "1,two"}, 2, "'two' is no token id", "commas"},
         Mistake{"IdBeyond", {"run", kNano, "--ids", "99999"}, 4, "the vocabulary has 2048 ids", ""},
+        Mistake{
+            "TokensBeyond", {"run", kNano, "-p", "x", "-n", "9223372036854775807"}, 2, "is out of range", "2147483647"},
+        Mistake{"NoLogitsFolder", {"run", kNano, "-p", "x", "--logits", "no/l.safetensors"}, 5, "no folder", "make"},
         Mistake{"Temperature", {"run", kNano, "-p", "x", "--temperature", "-1"}, 2, "temperature", ""},
         Mistake{"NoBias", {"run", kNano, "-p", "x", "--logit-bias", "5"}, 2, "'5' is no bias", "42=1.5"},
         Mistake{"LogprobsInText", {"run", kNano, "-p", "x", "--logprobs", "2"}, 2, "only told in JSON", "--json"},
@@ -172,6 +177,28 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"ChatNoFolder", {"chat", "/no/model"}, 5, "there is no model folder", "config.json"},
         Mistake{"VerifyNoGolden", {"verify", kNano + "/../../tests/fixtures"}, 5, "is no model folder", "config.json"}),
     [](const auto& test) { return test.param.name; });
+
+TEST_F(Run, MistakesAreToldBeforeTheModelIsLoaded) {
+  for (const char* name : {"config.json", "tokenizer.json"}) {  // the weights would be missed next
+    fs::create_symlink(fs::path(kNano) / name, scratch.path() / name);
+  }
+  const auto told = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> line = {"run", "."};
+    line.insert(line.end(), more.begin(), more.end());
+    return yoke(line).err;
+  };
+  EXPECT_THAT(told({"-p", "one two three", "--context", "4"}), HasSubstr("room for 4"));
+  EXPECT_THAT(told({"--ids", "99999"}), HasSubstr("the vocabulary has 2048 ids"));
+  EXPECT_THAT(told({"-p", "x", "--logit-bias", "99999=1"}), HasSubstr("99999"));
+  EXPECT_THAT(told({"-p", "x"}), HasSubstr("model.safetensors"));
+}
+
+TEST_F(Run, APipeThatNobodyWritesToIsNotWaitedFor) {
+  ASSERT_EQ(mkfifo((scratch.path() / "config.json").c_str(), 0600), 0);
+  const Outcome outcome = yoke({"run", ".", "-p", "x"});
+  EXPECT_EQ(outcome.exit_status, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("config.json is a named pipe"));
+}
 
 TEST_F(Run, AnUnknownArchitectureListsTheKnown) {
   write_file_atomically(scratch.path() / "config.json",
@@ -183,50 +210,11 @@ TEST_F(Run, AnUnknownArchitectureListsTheKnown) {
     const Outcome outcome = yoke({"run", ".", "-p", "x", "--ranks", ranks});
     EXPECT_EQ(outcome.exit_status, 11) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("LlamaForCausalLM"));
+    EXPECT_THAT(outcome.err, HasSubstr("config.json: yoke does not know"));
   }
 }
 
 // ---- deaths and interrupts
-
-constexpr const char* kMark = "YOKE_TEST_MARK";
-
-// An answer that takes seconds, under a mark by which its processes are found.
-struct LongRun {
-  explicit LongRun(const fs::path& folder, std::vector<std::string> more = {"--ranks", "2"}) {
-    // A sanitizer makes a token take half a second.
-    const std::string tokens = build_info().sanitizers.empty() ? "200" : "40";
-    std::vector<std::string> argv = {YOKE_PROGRAM, "run", kNano,  "-p",        kQuestion, "--logit-bias",
-                                     "2044=-inf",  "-n",  tokens, "--threads", "1"};
-    argv.insert(argv.end(), more.begin(), more.end());
-    process.emplace(Command{.argv = argv, .environment = {{kMark, mark}}, .folder = folder});
-  }
-  std::string read_until(std::size_t bytes) {
-    std::string text;
-    const Deadline deadline = Deadline::after(60_s);
-    while (text.size() < bytes && !deadline.expired() && !process->at_end(OutputStream::kOut)) {
-      text += process->read_bytes(OutputStream::kOut, 4096, Deadline::after(100_ms));
-    }
-    return text;
-  }
-  // The processes that are ranks, of one number or all.
-  std::vector<pid_t> ranks(std::optional<int> number = {}) const {
-    std::vector<pid_t> found;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-      const pid_t pid = std::atoi(entry.path().filename().c_str());
-      if (pid <= 0) continue;
-      const auto environment = try_to([&] { return read_file(entry.path() / "environ"); });
-      const auto line = try_to([&] { return read_file(entry.path() / "cmdline"); });
-      if (!environment || !line || line->find("engine-rank") == std::string::npos) continue;
-      if (environment->find(std::string(kMark) + "=" + mark) == std::string::npos) continue;
-      if (number && environment->find(fmt::format("YOKE_RANK={}", *number)) == std::string::npos) continue;
-      found.push_back(pid);
-    }
-    return found;
-  }
-
-  const std::string mark = random_token_hex(8);
-  std::optional<Process> process;
-};
 
 class RunDeath : public EngineTest, public testing::WithParamInterface<int> {};
 TEST_P(RunDeath, OfARankInMidAnswerChangesNoToken) {
@@ -246,6 +234,25 @@ TEST_P(RunDeath, OfARankInMidAnswerChangesNoToken) {
   EXPECT_THAT(outcome->err, HasSubstr("1 recovery"));
 }
 INSTANTIATE_TEST_SUITE_P(EachRank, RunDeath, testing::Values(0, 1));
+
+TEST_F(Run, ANewcomerThatFindsAnotherModelEndsTheAnswer) {
+  const fs::path model = scratch.path() / "nano";
+  fs::copy(kNano, model);
+  std::string other = read_file(model / "model.safetensors", Bytes{1 << 30});
+  for (std::size_t at = other.size() / 2; at < other.size(); ++at) other[at] ^= 1;  // other weights of the same shape
+  LongRun run(scratch.path(), {"--ranks", "2"}, model);
+  run.read_until(20);
+  write_file_atomically(model / "model.safetensors", other);
+  const std::vector<pid_t> victims = run.ranks(1);
+  ASSERT_EQ(victims.size(), 1U);
+  ASSERT_EQ(kill(victims.front(), SIGKILL), 0);
+  run.read_until(1 << 20);
+  const auto outcome = run.process->wait(Deadline::after(60_s));
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->exit_status, 10) << outcome->err;
+  EXPECT_THAT(outcome->err, HasSubstr("rank 1 holds another model than rank 0"));
+  EXPECT_THAT(outcome->err, HasSubstr("start again"));
+}
 
 TEST_F(Run, CtrlCEndsEverythingAndTheTextSoFarStays) {
   for (const std::vector<std::string>& ranks :
@@ -304,6 +311,34 @@ TEST_F(RunInALab, EveryNodeHoldsAPartAndADeadRankComesBack) {
   ASSERT_TRUE(outcome && outcome->ok()) << outcome->err;
   EXPECT_THAT(outcome->err, HasSubstr("1 recovery"));
   EXPECT_THAT(outcome->err, HasSubstr("answer: 150 tokens"));
+}
+
+TEST_F(RunInALab, ANodeThatHasNoModelOrAnotherIsNamed) {
+  // Below /tmp, which each node has for itself.
+  const ScratchDir seen("yoke-run-test", "/var/tmp");
+  fs::copy(kNano, seen.path() / "nano");
+  const std::vector<std::string> line = {"run", "/tmp/nano", "-p", kQuestion};
+  const Outcome nowhere = lab_->yoke(line);
+  EXPECT_EQ(nowhere.exit_status, 5) << nowhere.err;
+  EXPECT_THAT(nowhere.err, HasSubstr("there is no model folder '/tmp/nano' on spark-1"));
+  EXPECT_THAT(nowhere.err, HasSubstr("its own /tmp"));
+
+  const auto copy_to = [&](const char* node) {
+    return lab_->exec(node, {"cp", "-r", seen.path() / "nano", "/tmp/nano"}).ok();
+  };
+  ASSERT_TRUE(copy_to("1"));
+  const Outcome lacking = lab_->yoke(line);
+  EXPECT_EQ(lacking.exit_status, 5) << lacking.err;
+  EXPECT_THAT(lacking.err, HasSubstr("on spark-2 (rank 1)"));
+
+  std::string other = read_file(seen.path() / "nano/model.safetensors", Bytes{1 << 30});
+  for (std::size_t at = other.size() / 2; at < other.size(); ++at) other[at] ^= 1;
+  write_file_atomically(seen.path() / "nano/model.safetensors", other);
+  ASSERT_TRUE(copy_to("2"));
+  const Outcome differing = lab_->yoke(line);
+  EXPECT_EQ(differing.exit_status, 10) << differing.err;
+  EXPECT_EQ(differing.out, "");
+  EXPECT_THAT(differing.err, HasSubstr("spark-2 holds another model than spark-1"));
 }
 
 }  // namespace

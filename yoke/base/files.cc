@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -50,12 +52,27 @@ void write_all(const UniqueFd& fd, std::string_view content, const fs::path& nam
   }
 }
 
+namespace {
+
+// Whether a pipe is a shell's <(…) or |, which has a writer already, and not one that lies in a folder.
+bool has_writer(const UniqueFd& pipe) {
+  struct statfs system {};
+  return fstatfs(pipe.get(), &system) == 0 && system.f_type == PIPEFS_MAGIC;
+}
+
+}  // namespace
+
 std::string read_file(const fs::path& file, Bytes limit) {
-  const UniqueFd fd = open_file(file, O_RDONLY);
+  // Without waiting: to open a named pipe takes until somebody writes to it, which may be never.
+  const UniqueFd fd = open_file(file, O_RDONLY | O_NONBLOCK);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) throw system_error(errno, fmt::format("cannot look at {}", file.native()));
   if (S_ISDIR(status.st_mode))
     throw Error(ErrorCode::kInvalid, fmt::format("{} is a folder, not a file", file.native()));
+  if (S_ISFIFO(status.st_mode) && !has_writer(fd)) {
+    throw Error(ErrorCode::kInvalid, fmt::format("{} is a named pipe, not a file", file.native()));
+  }
+  fcntl(fd.get(), F_SETFL, 0);  // what a shell's <(…) has to say is waited for
   std::string content;
   char buffer[1 << 16];
   while (const std::size_t count = read_some(fd, buffer, sizeof buffer, file)) {

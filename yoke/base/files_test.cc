@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <thread>
+
 #include "yoke/base/error.h"
 
 namespace yoke {
@@ -32,6 +35,25 @@ TEST(Files, ThatCannotBeReadAreNamed) {
     EXPECT_NE(error.message().find("missing"), std::string::npos);
   }
   EXPECT_THROW(read_file(scratch.path()), Error);
+}
+
+TEST(Files, NamedPipesAreRefusedAndNotWaitedFor) {
+  const ScratchDir scratch;
+  const fs::path pipe = scratch.path() / "config.json";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THROW(read_file(pipe), Error);
+  // A shell's <(…) is a pipe too, but one that somebody writes to.
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    write_all(writing, "late", "the pipe");
+    writing.reset();
+  });
+  EXPECT_EQ(read_file("/dev/fd/" + std::to_string(reading.get())), "late");
+  writer.join();
 }
 
 TEST(AtomicWrite, ReplacesTheContentSetsTheModeAndLeavesNothingBeside) {

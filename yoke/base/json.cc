@@ -35,7 +35,8 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
     if (!keys_.back().insert(name).second) {
-      throw Error(ErrorCode::kInvalid, fmt::format("{}: the key '{}' stands twice", path(), printable(name)));
+      throw Error(ErrorCode::kInvalid,
+                  fmt::format("{}: the key '{}' stands twice", open_.back()->where, printable(name)));
     }
     key_ = std::move(name);
     return true;
@@ -51,17 +52,19 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
  private:
   // Documents stay where they are while open: a parent grows only when its open child is closed.
   Document* put_in_parent(Document value) {
-    value.where = path();
     if (open_.empty()) {
       root_ = std::move(value);
+      root_.where = source_;
       return &root_;
     }
     Document& parent = *open_.back();
+    const bool in_root = open_.size() == 1;
+    value.where = parent.where + (in_root ? ": " : "");
     if (parent.kind == Document::Kind::kList) {
       value.where += fmt::format("[{}]", parent.items.size());
       return &parent.items.emplace_back(std::move(value));
     }
-    value.where += (value.where.ends_with(": ") ? "" : ".") + printable(key_, 60);
+    value.where += (in_root ? "" : ".") + printable(key_, 60);
     return &parent.fields.emplace_back(std::move(key_), std::move(value)).second;
   }
   bool put(Document value) {
@@ -81,7 +84,6 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
     keys_.pop_back();
     return true;
   }
-  std::string path() const { return open_.empty() ? source_ + ": " : open_.back()->where; }
 
   std::string source_;
   Document root_;

@@ -26,6 +26,7 @@ TEST(Json, KeepsOrderKindsAndPlaces) {
   EXPECT_EQ(document.find("b")->items[1].text, "2.5");
   EXPECT_EQ(document.find("b")->items[2].where, "test.json: b[2]");
   EXPECT_EQ(document.find("a")->find("d")->where, "test.json: a.d");
+  EXPECT_EQ(document.where, "test.json");
   EXPECT_EQ(document.find("a")->find("c")->kind, Document::Kind::kNull);
   EXPECT_EQ(print_json(document, JsonLayout::kOneLine), R"({"b":[1,2.5,"x"],"a":{"c":null,"d":true}})");
 }

@@ -249,7 +249,8 @@ int run_chat(Session& session, const ChatArguments& a) {
                 "it continues plain text: yoke run MODEL -p TEXT");
   }
   if (a.system) check_utf8(*a.system, "--system");
-  sampling_of(a.sampling, text);  // mistakes are told before the model is loaded
+  // Mistakes are told before the model is loaded.
+  check_sampling(sampling_of(a.sampling, text), static_cast<TokenId>(request_limits(spec.engine).vocabulary));
   EngineSession engine(session, spec);
   Chat(session, a, text, engine).talk();
   return kExitOk;

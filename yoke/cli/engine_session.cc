@@ -6,13 +6,18 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <limits>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/interrupt.h"
+#include "yoke/base/json.h"
 #include "yoke/base/progress.h"
 #include "yoke/cli/cluster_file.h"
+#include "yoke/lab/enter.h"
+#include "yoke/lab/plain.h"
+#include "yoke/models/llama/config.h"
 
 namespace yoke {
 using namespace literals;
@@ -28,6 +33,16 @@ int in_range(std::string_view name, std::optional<int> value, int least, int mos
     throw Error(ErrorCode::kUsage, fmt::format("{} cannot be {}", name, *value), fmt::format("{} to {}", least, most));
   }
   return *value;
+}
+
+// The nodes of a lab see this machine's files, but not all: who names one of the others need not search long.
+void check_lab_sees(const std::filesystem::path& model) {
+  std::error_code ignored;
+  const bool is_plain = std::getenv(kPlainFolderVariable) != nullptr;  // such a node has no files of its own
+  const auto here = is_plain ? std::nullopt : in_node();
+  if (!here || std::filesystem::exists(model, ignored)) return;
+  throw Error(ErrorCode::kNotFound, fmt::format("there is no model folder '{}' on {}", model.native(), here->node),
+              "each node of a lab has its own /tmp, /run and /dev/shm: put the model elsewhere, such as in /var/tmp");
 }
 
 Cluster first_nodes(Cluster cluster, std::optional<int> wanted) {
@@ -53,6 +68,7 @@ void declare_engine(OptionTable& table, EngineArguments& a) {
 EngineHostSpec host_spec(const Session& session, const EngineArguments& a) {
   EngineHostSpec spec;
   spec.engine.model = std::filesystem::absolute(a.model);
+  check_lab_sees(spec.engine.model);
   spec.engine.threads = in_range("--threads", a.threads, 1, kThreadsMost);
   spec.engine.context_most = in_range("--context", a.context, 1, std::numeric_limits<int>::max());
   spec.engine.cache_type = from_document<DType>(Document::string(a.cache_type));
@@ -85,6 +101,14 @@ std::optional<int> follow_if_not_first(const EngineHostSpec& spec) {
   } catch (const Error& error) {
     return error.exit_status();  // rank 0 says why
   }
+}
+
+SchedulerLimits request_limits(const EngineOptions& engine) {
+  const std::filesystem::path file = engine.model / "config.json";
+  const LlamaConfig config = read_llama_config(parse_json(read_file(file), file.native()));
+  const bool is_given = engine.context_most > 0;
+  return {.vocabulary = config.V,
+          .context_most = is_given ? std::min(engine.context_most, config.context) : config.context};
 }
 
 double Answered::prefill_rate(std::size_t prompt_tokens) const {
@@ -141,7 +165,8 @@ Answered EngineSession::ask(Request request, const AskHooks& hooks) {
     host_->front().cancel(request.id);
   };
   std::optional<Progress> progress;
-  progress.emplace("reading the prompt", 0);
+  progress.emplace("reading the prompt", std::ssize(request.prompt));
+  std::int64_t tokens_read = 0;
   host_->front().submit(request);
   while (true) {
     if (const auto signal_number = host_->take_interrupt()) {
@@ -152,7 +177,10 @@ Answered EngineSession::ask(Request request, const AskHooks& hooks) {
     show_notices();
     const auto event = host_->front().next(Deadline::after(kTurn));
     if (!event) {
-      if (progress) progress->update(std::ssize(request.prompt));
+      if (progress) progress->update(tokens_read);
+    } else if (const auto* read = std::get_if<PromptRead>(&*event)) {
+      tokens_read = read->done;
+      if (progress) progress->update(tokens_read);
     } else if (const auto* token = std::get_if<TokenMade>(&*event)) {
       if (enough) continue;
       progress.reset();

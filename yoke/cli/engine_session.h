@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "yoke/cli/command.h"
+#include "yoke/engine/scheduler.h"
 #include "yoke/serve/engine_host.h"
 
 namespace yoke {
@@ -28,6 +29,9 @@ EngineHostSpec host_spec(const Session& session, const EngineArguments& argument
 // Where a launcher started this process as another rank than the first: takes part until the engine ends, says nothing,
 // and returns the exit status.
 std::optional<int> follow_if_not_first(const EngineHostSpec& spec);
+
+// What the model takes, by its config.json alone: for mistakes to be told before it is loaded. Memory may allow less.
+SchedulerLimits request_limits(const EngineOptions& engine);
 
 struct Answered {
   std::vector<Sampled> tokens;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
@@ -32,6 +33,11 @@ Result<Number> parse_number(const std::string& text) {
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
   const bool finite = number - number == 0;  // from_chars takes "inf" and "nan"
   if (failure == std::errc{} && rest == text.data() + text.size() && finite) return number;
+  if (failure == std::errc::result_out_of_range && rest == text.data() + text.size()) {
+    using Limits = std::numeric_limits<Number>;
+    return Unexpected(Error(ErrorCode::kInvalid, fmt::format("{} is out of range", printable(text, 40)),
+                            fmt::format("{} to {}", Limits::lowest(), Limits::max())));
+  }
   const std::string_view wanted = std::is_floating_point_v<Number> ? "a number"
                                   : std::is_signed_v<Number>       ? "a whole number"
                                                                    : "a whole number from 0";

@@ -45,6 +45,10 @@ void check_arguments(const Session& session, const RunArguments& a) {
     throw Error(ErrorCode::kConflict, fmt::format("'{}' exists already", a.logits.native()),
                 "name another file for --logits, or remove it");
   }
+  if (!a.logits.empty() && !fs::is_directory(fs::absolute(a.logits).parent_path())) {
+    throw Error(ErrorCode::kNotFound, fmt::format("'{}' of --logits is in no folder that there is", a.logits.native()),
+                "make the folder first");
+  }
 }
 
 std::string read_prompt() {
@@ -97,19 +101,25 @@ std::vector<TokenId> prompt_ids(const RunArguments& a, const ModelText& text) {
 // The prompt's logits, written as they come; the file is there when all have come.
 class LogitsFile {
  public:
-  LogitsFile(const fs::path& file, std::int64_t tokens, std::int64_t vocabulary) {
+  LogitsFile(const fs::path& file, std::int64_t tokens, std::int64_t vocabulary) : missing_(tokens) {
     if (!file.empty())
       writer_.emplace(file, std::vector<TensorDeclaration>{{"logits", DType::kF32, {tokens, vocabulary}}});
   }
-  bool wanted() const { return writer_.has_value(); }
   void take(const LogitsMade& logits) {
+    missing_ -= logits.rows.extent(0);
     if (writer_) writer_->append(std::as_bytes(logits.rows.span<float>()));
   }
   void finish() {
-    if (writer_) writer_->finish();
+    if (!writer_) return;
+    if (missing_ != 0) {
+      throw Error(ErrorCode::kInternal, fmt::format("the logits of {} tokens did not come", missing_),
+                  "please report this");
+    }
+    writer_->finish();
   }
 
  private:
+  std::int64_t missing_;  // tokens whose logits have not come
   std::optional<SafetensorsWriter> writer_;
 };
 
@@ -190,8 +200,10 @@ int run_prompt(Session& session, const RunArguments& a) {
   request.sampling = sampling_of(a.sampling, text);
   if (!a.logits.empty()) request.logits = LogitsWanted::kAll;
   AnswerText words(text, a.sampling.stops);
+  const SchedulerLimits limits = request_limits(spec.engine);
+  check_request(request, limits);
+  LogitsFile logits(a.logits, std::ssize(request.prompt), limits.vocabulary);
   EngineSession engine(session, spec);
-  LogitsFile logits(a.logits, std::ssize(request.prompt), engine.ready().vocabulary);
   const auto say = [&](const std::string& piece) {
     if (!session.json) engine.print(piece);
   };

@@ -11,10 +11,14 @@ namespace yoke {
 namespace {
 
 struct ToldError {
-  std::string code, message, hint;
+  std::string node, code, message, hint;
+  bool same_as(const ToldError& other) const {
+    return code == other.code && message == other.message && hint == other.hint;
+  }
 };
 template <class Visitor>
 void visit_fields(Visitor& visit, ToldError& error) {
+  visit.required("node", error.node);
   visit.required("code", error.code);
   visit.required("message", error.message);
   visit.required("hint", error.hint);
@@ -47,22 +51,29 @@ std::vector<std::string> gather_texts(Communicator& control, const std::string& 
   return texts;
 }
 
-void do_together(Communicator& control, const std::function<void()>& work) {
+void do_together(Communicator& control, const std::string& node, const std::function<void()>& work) {
   std::string mine;
   try {
     work();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInterrupted) throw;
-    mine = print_json(to_document(ToldError{std::string(info(error.code()).name), error.message(), error.hint()}),
+    mine = print_json(to_document(ToldError{node, std::string(info(error.code()).name), error.message(), error.hint()}),
                       JsonLayout::kOneLine);
   }
   const std::vector<std::string> texts = gather_texts(control, mine);
-  const auto failed = std::find_if(texts.begin(), texts.end(), [](const std::string& text) { return !text.empty(); });
-  if (failed == texts.end()) return;
-  const bool everywhere =
-      std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return text == *failed; });
-  Error error = to_error(from_document<ToldError>(parse_json(*failed, "a rank's error")));
-  if (!everywhere) error = std::move(error).in(fmt::format("on rank {}", failed - texts.begin()));
+  std::optional<ToldError> first;
+  std::size_t rank_of_first = 0;
+  bool everywhere = true;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    std::optional<ToldError> told;
+    if (!texts[rank].empty()) told = from_document<ToldError>(parse_json(texts[rank], "a rank's error"));
+    if (!first && told) rank_of_first = rank;
+    if (!first) first = told;
+    everywhere = everywhere && told && told->same_as(*first);
+  }
+  if (!first) return;
+  Error error = to_error(*first);
+  if (!everywhere) error = std::move(error).in(fmt::format("on {} (rank {})", first->node, rank_of_first));
   throw AgreedError(std::move(error));
 }
 

@@ -20,7 +20,8 @@ class AgreedError : public Error {
 // The texts of all ranks, by rank.
 std::vector<std::string> gather_texts(Communicator& control, const std::string& mine);
 
-// Each rank does its own work; where it throws an Error on any, all ranks throw that of the lowest.
-void do_together(Communicator& control, const std::function<void()>& work);
+// Each rank does its own work; where it throws an Error on any, all ranks throw that of the lowest, naming its node
+// where others did not fail so.
+void do_together(Communicator& control, const std::string& node, const std::function<void()>& work);
 
 }  // namespace yoke

@@ -117,6 +117,31 @@ TEST_P(EngineOnRanks, LogitsOfThePromptAreThoseOfTheGolden) {
   EXPECT_TRUE(last.tokens.empty());
 }
 
+TEST(EngineTest, TellsHowFarALongPromptIsAndAnswersTheSame) {
+  Engine engine({.model = golden("llama-f32")}, 2);
+  GoldenCase one = golden_cases(golden("llama-f32"))[0];
+  Tokens answers[2];
+  for (std::uint64_t id = 1; id <= 2; ++id) {  // the second in larger pieces: how fast it goes is known by then
+    Request request = greedy_request(id, one);
+    while (request.prompt.size() < 100) request.prompt.push_back(request.prompt[request.prompt.size() % 7]);
+    std::int64_t done = 0;
+    engine.front().submit(request);
+    answers[id - 1] = engine
+                          .wait_for(1,
+                                    [&](const EngineEvent& event) {
+                                      const auto* const read = std::get_if<PromptRead>(&event);
+                                      if (read == nullptr) return;
+                                      EXPECT_GT(read->done, done);
+                                      EXPECT_EQ(read->total, 100);
+                                      done = read->done;
+                                    })[id]
+                          .tokens;
+    if (id == 1) EXPECT_GE(done, 16) << "the first step is small";
+  }
+  EXPECT_FALSE(answers[0].empty());
+  EXPECT_EQ(answers[0], answers[1]);
+}
+
 TEST(EngineTest, WhatDoesNotFitTheCacheWaits) {
   // Room for one of these at a time: 48 tokens of cache, of which each needs between 33 and 48.
   Engine engine({.model = golden("llama-f32"), .context_most = 48}, 1);

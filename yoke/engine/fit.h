@@ -11,8 +11,9 @@
 namespace yoke {
 
 struct RankMemory {
-  std::string node;  // for people
-  Bytes available;   // for this rank: of what its node has, its share
+  std::string node;
+  Bytes available;  // for this rank: of what its node has, its share
+  Bytes of_node;    // what the node has for all of its ranks
 };
 
 // What a rank takes, of the largest part.

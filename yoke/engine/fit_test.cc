@@ -22,31 +22,45 @@ FitQuestion question_for(std::vector<RankMemory> ranks) {
           }};
 }
 
+RankMemory node(const char* name, std::int64_t mib) { return {name, Bytes{mib * kMiB}, Bytes{mib * kMiB}}; }
+
 TEST(Fit, TheCacheIsAsLargeAsWantedWhereThereIsRoom) {
-  EXPECT_EQ(fit_cache(question_for({{"spark-1", Bytes{8000 * kMiB}}})), 8192);
+  EXPECT_EQ(fit_cache(question_for({node("spark-1", 8000)})), 8192);
 }
 
 TEST(Fit, TheNodeWithLeastRoomDecides) {
   // Of 1160 MiB, 32 MiB and a 32nd stay free; 800 MiB are weights, 10 MiB work space; the rest in tokens of 128 KiB.
-  const std::int64_t tokens =
-      fit_cache(question_for({{"spark-1", Bytes{8000 * kMiB}}, {"spark-2", Bytes{1152 * kMiB}}}));
+  const std::int64_t tokens = fit_cache(question_for({node("spark-1", 8000), node("spark-2", 1152)}));
   EXPECT_EQ(tokens, (1152 - 32 - 36 - 800 - 10) * 8);
 }
 
 TEST(Fit, RefusesNamingTheNodeAndWhatWouldDo) {
   try {
-    fit_cache(question_for({{"spark-1", Bytes{1200 * kMiB}}}));
+    fit_cache(question_for({node("spark-1", 1200)}));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kExhausted);
     EXPECT_NE(error.message().find("spark-1 has 1.17 GiB available"), std::string::npos) << error.message();
-    EXPECT_EQ(error.hint(), "2 nodes of this kind would do");
+    EXPECT_EQ(error.hint(), "2 nodes of this kind, one rank on each, would do");
+  }
+}
+
+TEST(Fit, AdviceIsForOneRankOnEachNode) {
+  // Two ranks share a node of 1000 MiB; alone each would have all of it, which is enough for half of the model.
+  const RankMemory half{"spark-1", Bytes{500 * kMiB}, Bytes{1000 * kMiB}};
+  try {
+    fit_cache(question_for({half, half}));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find("spark-1 has 500 MiB available for each of its ranks"), std::string::npos)
+        << error.message();
+    EXPECT_EQ(error.hint(), "2 nodes of this kind, one rank on each, would do");
   }
 }
 
 TEST(Fit, SaysSoWhereNoNumberOfNodesWouldDo) {
   try {
-    fit_cache(question_for({{"small", Bytes{100 * kMiB}}, {"large", Bytes{8000 * kMiB}}}));
+    fit_cache(question_for({node("small", 100), node("large", 8000)}));
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(error.message().find("small has 100 MiB"), std::string::npos) << error.message();

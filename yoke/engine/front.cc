@@ -175,6 +175,8 @@ std::optional<EngineEvent> Front::passed(EngineEvent event) {
     const auto found = unfinished_.find(token->id);
     if (found == unfinished_.end()) return std::nullopt;
     found->second.request.answer.push_back(token->token.id);
+  } else if (const auto* read = std::get_if<PromptRead>(&event)) {
+    if (!unfinished_.contains(read->id)) return std::nullopt;
   } else if (auto* logits = std::get_if<LogitsMade>(&event)) {
     if (!is_news(*logits)) return std::nullopt;
   } else if (auto* ended = std::get_if<RequestEnded>(&event)) {

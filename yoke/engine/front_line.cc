@@ -1,55 +1,88 @@
 #include "yoke/engine/front_line.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <array>
 #include <cerrno>
 
-#include "yoke/base/error.h"
 #include "yoke/base/interrupt.h"
 
 namespace yoke {
-namespace {
 
-using namespace literals;
-
-constexpr Seconds kSendLimit = 60_s;  // a front that takes nothing for so long is as good as gone
-
-bool readable(int fd, Seconds wait) {
-  pollfd entry{.fd = fd, .events = POLLIN, .revents = 0};
-  const int ready = ::poll(&entry, 1, static_cast<int>(wait.value * 1000));
+// Sends what can be sent; true where something has come to read.
+bool FrontLine::wait_for(int limit_ms) {
+  pollfd entry{.fd = socket_.fd(), .events = POLLIN, .revents = 0};
+  if (sent_ < outgoing_.size()) entry.events |= POLLOUT;
+  const int ready = ::poll(&entry, 1, limit_ms);
   if (ready < 0 && errno == EINTR) throw_if_interrupted();
-  return ready > 0;
+  if (ready <= 0) return false;
+  if ((entry.revents & POLLOUT) != 0) push_out();
+  return (entry.revents & (POLLIN | POLLHUP | POLLERR)) != 0;
 }
 
-}  // namespace
-
 std::vector<FrontMessage> FrontLine::take(Seconds wait) {
-  std::array<std::byte, 64 << 10> buffer;
-  while (!closed_ && readable(socket_.fd(), wait)) {
-    wait = 0_s;
-    try {
-      const std::size_t count = socket_.receive_some(buffer, Deadline::after(kSendLimit));
-      if (count == 0) closed_ = true;
-      reader_.feed({reinterpret_cast<const char*>(buffer.data()), count});
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kInterrupted) throw;
-      closed_ = true;
-    }
+  const bool was_behind = is_behind();
+  const Deadline deadline = Deadline::after(wait);
+  bool came = false;
+  while (!closed_ && !came && was_behind == is_behind()) {
+    came = wait_for(deadline.poll_timeout_ms());
+    if (deadline.expired()) break;
+  }
+  while (came && !closed_) {
+    receive();
+    came = wait_for(0);
   }
   std::vector<FrontMessage> messages;
   while (auto message = reader_.next_front_message()) messages.push_back(std::move(*message));
   return messages;
 }
 
+void FrontLine::receive() {
+  std::array<char, 64 << 10> buffer;
+  const ssize_t count = ::recv(socket_.fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (count > 0) {
+    reader_.feed({buffer.data(), static_cast<std::size_t>(count)});
+  } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+    close();
+  }
+}
+
 void FrontLine::send(const EngineEvent& event) {
   if (closed_) return;
-  try {
-    socket_.send_all(encode(event), Deadline::after(kSendLimit));
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::kInterrupted) throw;
-    closed_ = true;
+  outgoing_ += encode(event);
+  push_out();
+}
+
+void FrontLine::push_out() {
+  while (sent_ < outgoing_.size()) {
+    const ssize_t count =
+        ::send(socket_.fd(), outgoing_.data() + sent_, outgoing_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count >= 0) {
+      sent_ += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      return close();
+    }
   }
+  // Moved to the front rarely, so that a long queue costs no more than its bytes.
+  if (sent_ == outgoing_.size() || sent_ > outgoing_.size() / 2) {
+    outgoing_.erase(0, sent_);
+    sent_ = 0;
+  }
+}
+
+void FrontLine::flush(Deadline deadline) {
+  while (!closed_ && sent_ < outgoing_.size() && !deadline.expired()) {
+    if (wait_for(deadline.poll_timeout_ms())) receive();
+  }
+}
+
+void FrontLine::close() {
+  closed_ = true;
+  outgoing_.clear();
+  sent_ = 0;
 }
 
 }  // namespace yoke

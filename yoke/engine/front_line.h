@@ -1,6 +1,8 @@
-// Rank 0's end of the line to the front (front.h). A front that is gone is no error: the engine ends. One thread owns
-// it.
+// Rank 0's end of the line to the front (front.h). A front that is gone is no error: the engine ends. One that does not
+// read, since its own output is not read or since somebody stopped it, is waited for without an end: what it is told
+// is kept here, and where that becomes too much rank 0 makes a pause. One thread owns it.
 #pragma once
+#include <string>
 #include <vector>
 
 #include "yoke/base/clock.h"
@@ -13,14 +15,28 @@ class FrontLine {
  public:
   explicit FrontLine(Socket socket) : socket_(std::move(socket)) {}
 
-  // All that has come, waiting at most so long for the first.
+  // All that has come, waiting at most so long for the first, or until a front that was behind has caught up.
   std::vector<FrontMessage> take(Seconds wait);
+  // Never waits.
   void send(const EngineEvent& event);
+  // The front is so far behind that nothing more should be made for it.
+  bool is_behind() const { return outgoing_.size() - sent_ > kHeldMost; }
+  // Before the line is closed: what is kept, as far as the front takes it until then.
+  void flush(Deadline deadline);
   bool closed() const { return closed_; }
 
  private:
+  static constexpr std::size_t kHeldMost = 16 << 20;  // of logits a few steps, of tokens any answer
+
+  bool wait_for(int limit_ms);
+  void receive();
+  void push_out();
+  void close();
+
   Socket socket_;
   EngineMessageReader reader_;
+  std::string outgoing_;
+  std::size_t sent_ = 0;  // so much of it has gone
   bool closed_ = false;
 };
 

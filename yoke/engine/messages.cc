@@ -156,6 +156,13 @@ void visit_fields(Visitor& visit, EngineReady& ready) {
 }
 
 template <class Visitor>
+void visit_fields(Visitor& visit, PromptRead& read) {
+  visit_word(visit, "id", read.id);
+  visit.required("done", read.done);
+  visit.required("total", read.total);
+}
+
+template <class Visitor>
 void visit_fields(Visitor& visit, TokenLogprob& logprob) {
   visit.required("id", logprob.id);
   visit_real(visit, "logprob", logprob.logprob);
@@ -223,6 +230,7 @@ std::string encode_one(const Request& request) { return framed("request", to_doc
 std::string encode_one(const CancelRequest& cancel) { return framed("cancel", to_document(cancel)); }
 std::string encode_one(const LoadProgress& progress) { return framed("load", to_document(progress)); }
 std::string encode_one(const EngineReady& ready) { return framed("ready", to_document(ready)); }
+std::string encode_one(const PromptRead& read) { return framed("read", to_document(read)); }
 std::string encode_one(const TokenMade& token) { return framed("token", to_document(token)); }
 std::string encode_one(const EngineRecovered& recovered) { return framed("recovered", to_document(recovered)); }
 std::string encode_one(const EngineFailed& failed) { return framed("failed", error_to_json(failed.error)); }
@@ -339,6 +347,7 @@ std::optional<EngineEvent> EngineMessageReader::next_event() {
   refuse_body(parts->body);
   if (kind == "token") return from_document<TokenMade>(content);
   if (kind == "ended") return read_ended(content);
+  if (kind == "read") return from_document<PromptRead>(content);
   if (kind == "load") return from_document<LoadProgress>(content);
   if (kind == "ready") return from_document<EngineReady>(content);
   if (kind == "recovered") return from_document<EngineRecovered>(content);

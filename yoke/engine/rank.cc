@@ -4,13 +4,13 @@
 #include <chrono>
 #include <memory>
 
-#include "yoke/base/fields.h"
 #include "yoke/base/file_tree.h"
-#include "yoke/base/json.h"
 #include "yoke/engine/agreement.h"
 #include "yoke/engine/executor.h"
 #include "yoke/engine/fit.h"
 #include "yoke/engine/front_line.h"
+#include "yoke/engine/prompt_pace.h"
+#include "yoke/engine/rank_report.h"
 #include "yoke/engine/scheduler.h"
 #include "yoke/ops/backends.h"
 #include "yoke/ops/thread_pool.h"
@@ -24,18 +24,12 @@ using namespace literals;
 constexpr Seconds kIdleStep = 1_s;          // the others hear from rank 0 at least so often
 constexpr std::int64_t kTokensLeast = 256;  // of a cache, where the user does not say
 constexpr int kRanksAdvised = 16;           // up to how many ranks are looked at for advice
+constexpr Seconds kLastWordsLimit = 60_s;   // until a front has taken them
 
-// What each rank tells the others before it loads.
-struct RankReport {
-  std::string node;
-  std::int64_t available = 0;
-  std::int64_t cache_tokens = 0;  // as decided in an earlier epoch; 0: not yet
-};
-template <class Visitor>
-void visit_fields(Visitor& visit, RankReport& report) {
-  visit.required("node", report.node);
-  visit.required("available", report.available);
-  visit.required("cache_tokens", report.cache_tokens);
+std::int64_t prompt_tokens(const StepPlan& plan) {
+  std::int64_t tokens = 0;
+  for (const PlanRow& row : plan.rows) tokens += row.fresh > 1 ? row.fresh : 0;
+  return tokens;
 }
 
 class EngineRank {
@@ -53,6 +47,7 @@ class EngineRank {
         return;
       } catch (const AgreedError& error) {
         if (front_) front_->send(EngineFailed{error});
+        say_last_words();
         throw;
       } catch (const Error& error) {
         if (error.code() == ErrorCode::kInterrupted) throw;
@@ -65,11 +60,11 @@ class EngineRank {
   // Everything up to the first step. All ranks go through it together, also after a death: whoever has done a part
   // already does nothing there.
   void prepare() {
-    do_together(control(), [&] { open(); });
+    do_together(control(), node(), [&] { open(); });
     decide_cache();
-    do_together(control(), [&] { make_model(); });
+    do_together(control(), node(), [&] { make_model(); });
     load();
-    do_together(control(), [&] { make_executor(); });
+    do_together(control(), node(), [&] { make_executor(); });
     executor_->restart(world_.comm(), control());
     if (!is_first()) return;
     if (!scheduler_) {
@@ -78,6 +73,7 @@ class EngineRank {
                                          .pages = pages_for(cache_tokens_),
                                          .chunk_tokens = options_.chunk_tokens,
                                          .sequences_most = options_.sequences_most});
+      scheduler_->set_chunk(pace_.chunk());
     }
     scheduler_->restart();
   }
@@ -97,35 +93,32 @@ class EngineRank {
     }
     part_of(config_, world_.place().rank, world_.place().size);
     llama_weight_bytes(*files, config_, world_.place().size);
+    fingerprint_ = files->fingerprint();
     files_ = std::move(files);
   }
 
-  // A rank of a node has its share of what the node has.
   RankReport report() const {
-    const RankPlace& place = world_.place();
     const auto available = available_memory(DiskTree("/"));
-    RankReport mine{.node = place.node.empty() ? fmt::format("the node of rank {}", place.rank) : place.node,
-                    .available = available ? available->value / std::max(1, place.local_size) : kUnknown,
-                    .cache_tokens = cache_tokens_};
-    if (cache_tokens_ > 0) mine.available = kUnknown;  // it has its memory already
-    return mine;
+    return {.node = node(),
+            .local_size = world_.place().local_size,
+            .available = available ? available->value : kMemoryUnknown,
+            .cache_tokens = cache_tokens_,
+            .model = fingerprint_};
   }
 
   void decide_cache() {
     std::vector<RankReport> reports;
-    for (const std::string& text : gather_texts(control(), print_json(to_document(report()), JsonLayout::kOneLine))) {
-      reports.push_back(from_document<RankReport>(parse_json(text, "a rank's report")));
-    }
-    do_together(control(), [&] {
+    for (const std::string& text : gather_texts(control(), encode(report()))) reports.push_back(decode_report(text));
+    do_together(control(), node(), [&] {
+      check_same_model(reports);
       nodes_.clear();
-      FitQuestion question{.ranks = {}, .need = [&](int ranks) { return need_of(ranks); }};
       std::int64_t decided = 0;
       for (const RankReport& report : reports) {
         nodes_.push_back(report.node);
-        question.ranks.push_back({report.node, Bytes{report.available}});
         decided = std::max(decided, report.cache_tokens);
       }
       const std::int64_t context = options_.context_most > 0 ? options_.context_most : config_.context;
+      FitQuestion question{.ranks = memory_shares(reports), .need = [&](int ranks) { return need_of(ranks); }};
       question.tokens_wanted = decided > 0 ? decided : std::max(options_.cache_tokens, context);
       question.tokens_least = decided > 0 || options_.context_most > 0 || options_.cache_tokens > 0
                                   ? question.tokens_wanted
@@ -161,7 +154,7 @@ class EngineRank {
       std::int32_t most = mine;
       all_reduce(control(), &most, 1, DType::kI32, ReduceOp::kMax);
       if (most == 0) break;
-      do_together(control(), [&] {
+      do_together(control(), node(), [&] {
         if (mine > 0) model_->load_step();
         if (mine == 1) files_->check_unchanged();
       });
@@ -183,15 +176,19 @@ class EngineRank {
       if (is_first()) own = plan_step();
       const StepPlan plan = share_plan(control(), own);
       if (plan.end == PlanEnd::kEngine) return;
+      const Instant start = real_clock().now();
       const std::vector<RowResult> results = executor_->run(plan);
       tell_recovered();
       if (!is_first()) continue;
+      pace_.took(prompt_tokens(plan), to_seconds(real_clock().now() - start));
+      scheduler_->set_chunk(pace_.chunk());
       for (const EngineEvent& event : scheduler_->take(results)) front_->send(event);
     }
   }
 
   StepPlan plan_step() {
-    for (FrontMessage& message : front_->take(scheduler_->has_work() ? 0_s : kIdleStep)) {
+    const bool can_work = scheduler_->has_work() && !front_->is_behind();
+    for (FrontMessage& message : front_->take(can_work ? 0_s : kIdleStep)) {
       std::optional<RequestEnded> ended;
       if (auto* const request = std::get_if<Request>(&message)) {
         ended = scheduler_->submit(std::move(*request));
@@ -201,6 +198,7 @@ class EngineRank {
       if (ended) front_->send(*ended);
     }
     if (front_->closed()) return {.end = PlanEnd::kEngine};
+    if (front_->is_behind()) return {};  // a step of nothing: the others hear that rank 0 lives
     return scheduler_->next();
   }
 
@@ -227,7 +225,17 @@ class EngineRank {
   void recover(const Error& error) {
     if (!failed_at_) failed_at_ = std::chrono::steady_clock::now();
     cause_ = error.message();
-    world_.recover(error);
+    try {
+      world_.recover(error);
+    } catch (const Error&) {
+      say_last_words();
+      throw;
+    }
+  }
+
+  // The answer so far, and why the engine ends.
+  void say_last_words() {
+    if (front_) front_->flush(Deadline::after(kLastWordsLimit));
   }
 
   void tell_recovered() {
@@ -237,15 +245,18 @@ class EngineRank {
     if (front_) front_->send(EngineRecovered{.after = Seconds{after.count()}, .cause = cause_});
   }
 
+  std::string node() const {
+    const RankPlace& place = world_.place();
+    return place.node.empty() ? fmt::format("the node of rank {}", place.rank) : place.node;
+  }
   bool is_first() const { return world_.place().rank == 0; }
   Communicator& control() { return world_.control(); }
-
-  static constexpr std::int64_t kUnknown = std::int64_t{1} << 60;
 
   World& world_;
   EngineOptions options_;
   std::optional<FrontLine> front_;
   std::unique_ptr<ModelFiles> files_;
+  std::string fingerprint_;  // of these files
   LlamaConfig config_;
   std::unique_ptr<Backend> ops_;
   std::vector<std::string> nodes_;
@@ -255,6 +266,7 @@ class EngineRank {
   std::unique_ptr<Llama> model_;
   std::optional<Executor> executor_;
   std::optional<Scheduler> scheduler_;  // of rank 0
+  PromptPace pace_{options_.chunk_tokens};
   bool told_ready_ = false;
   std::optional<std::chrono::steady_clock::time_point> failed_at_;
   std::string cause_;

@@ -48,6 +48,13 @@ struct EngineReady {
   Bytes cache_each;                      // of each rank
 };
 
+// How far a prompt that takes several steps is.
+struct PromptRead {
+  std::uint64_t id = 0;
+  std::int64_t done = 0;  // tokens
+  std::int64_t total = 0;
+};
+
 struct TokenMade {
   std::uint64_t id = 0;
   Sampled token;
@@ -84,7 +91,7 @@ struct EngineFailed {
   Error error;
 };
 
-using EngineEvent =
-    std::variant<LoadProgress, EngineReady, TokenMade, LogitsMade, RequestEnded, EngineRecovered, EngineFailed>;
+using EngineEvent = std::variant<LoadProgress, EngineReady, PromptRead, TokenMade, LogitsMade, RequestEnded,
+                                 EngineRecovered, EngineFailed>;
 
 }  // namespace yoke

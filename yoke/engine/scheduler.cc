@@ -13,6 +13,10 @@ namespace {
 // Logits that are all asked for take V floats a token: a step holds at most so many.
 constexpr std::int64_t kLogitsMost = 1 << 24;
 
+std::int64_t most_tokens(const Request& request) { return std::ssize(request.prompt) + request.answer_most; }
+
+}  // namespace
+
 void check_request(const Request& request, const SchedulerLimits& limits) {
   if (request.prompt.empty()) {
     throw Error(ErrorCode::kInvalid, "the prompt has no tokens", "give a text; a model continues what it is given");
@@ -32,10 +36,6 @@ void check_request(const Request& request, const SchedulerLimits& limits) {
                 "shorten it, or raise --context as far as the model and the memory allow");
   }
 }
-
-std::int64_t most_tokens(const Request& request) { return std::ssize(request.prompt) + request.answer_most; }
-
-}  // namespace
 
 std::optional<RequestEnded> Scheduler::submit(Request request) {
   try {
@@ -118,7 +118,11 @@ std::vector<EngineEvent> Scheduler::take(const std::vector<RowResult>& results) 
     const auto found = running_.find(result.id);
     if (found == running_.end()) continue;
     Running& running = found->second;
-    if (result.logits) events.emplace_back(*result.logits);
+    if (result.logits) {
+      events.emplace_back(*result.logits);
+      const std::int64_t end = result.logits->position + result.logits->rows.extent(0);
+      if (end == std::ssize(running.request.prompt)) running.request.logits = LogitsWanted::kNone;  // all are given
+    }
     std::optional<RequestEnded> ended;
     if (result.error) {
       ended = RequestEnded{.id = result.id, .error = result.error};
@@ -131,6 +135,8 @@ std::vector<EngineEvent> Scheduler::take(const std::vector<RowResult>& results) 
       if (const auto reason = finished(running.request)) {
         ended = RequestEnded{.id = result.id, .reason = *reason};
       }
+    } else {
+      events.emplace_back(PromptRead{.id = result.id, .done = running.cached, .total = running.length()});
     }
     if (!ended) continue;
     events.emplace_back(*ended);
@@ -141,9 +147,7 @@ std::vector<EngineEvent> Scheduler::take(const std::vector<RowResult>& results) 
 
 void Scheduler::restart() {
   for (auto running = running_.rbegin(); running != running_.rend(); ++running) {
-    Request& request = running->second.request;
-    if (running->second.cached >= std::ssize(request.prompt)) request.logits = LogitsWanted::kNone;  // they were given
-    waiting_.push_front(std::move(request));
+    waiting_.push_front(std::move(running->second.request));
   }
   running_.clear();
   released_.clear();

@@ -22,6 +22,9 @@ struct SchedulerLimits {
   int sequences_most = 64;
 };
 
+// Error(kInvalid) where a request can never run within these limits.
+void check_request(const Request& request, const SchedulerLimits& limits);
+
 class Scheduler {
  public:
   explicit Scheduler(const SchedulerLimits& limits) : limits_(limits), free_pages_(limits.pages) {}
@@ -29,6 +32,9 @@ class Scheduler {
   // What comes of it at once: refused where it can never run.
   std::optional<RequestEnded> submit(Request request);
   std::optional<RequestEnded> cancel(std::uint64_t id);
+
+  // How many tokens of prompts a step takes from now on.
+  void set_chunk(std::int64_t tokens) { limits_.chunk_tokens = tokens; }
 
   bool has_work() const { return !waiting_.empty() || !running_.empty() || !released_.empty(); }
   StepPlan next();

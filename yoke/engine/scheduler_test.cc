@@ -65,6 +65,43 @@ TEST(SchedulerTest, AfterARestartAllGoesOnWhereItStood) {
   EXPECT_TRUE(plan.released.empty());
 }
 
+// The logits of a request's prompt from a position on.
+RowResult with_logits(std::uint64_t id, std::int64_t position, std::int64_t rows) {
+  return {.id = id,
+          .logits = LogitsMade{.id = id, .position = position, .rows = Tensor::zeros({rows, 100}, DType::kF32)}};
+}
+
+TEST(SchedulerTest, LogitsThatAStepWasToMakeAreNotGivenBeforeItsResult) {
+  Scheduler scheduler(kLimits);
+  Request request = request_of(1, 40, 4);
+  request.logits = LogitsWanted::kAll;
+  scheduler.submit(request);
+  scheduler.next();
+  scheduler.take({with_logits(1, 0, 32)});
+  scheduler.next();  // the rest of the prompt, but a rank dies over it
+  scheduler.restart();
+  ASSERT_EQ(scheduler.next().admitted.at(0).logits, LogitsWanted::kAll);
+  scheduler.take({with_logits(1, 0, 32)});
+  scheduler.next();
+  RowResult last = with_logits(1, 32, 8);
+  last.made = Sampled{.id = 5};
+  scheduler.take({last});
+  scheduler.restart();
+  EXPECT_EQ(scheduler.next().admitted.at(0).logits, LogitsWanted::kNone) << "all were given";
+}
+
+TEST(SchedulerTest, TellsHowFarALongPromptIs) {
+  Scheduler scheduler(kLimits);
+  scheduler.submit(request_of(1, 40, 4));
+  scheduler.next();
+  const std::vector<EngineEvent> events = scheduler.take({{.id = 1}});
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(std::get<PromptRead>(events[0]).done, 32);
+  EXPECT_EQ(std::get<PromptRead>(events[0]).total, 40);
+  scheduler.next();
+  EXPECT_TRUE(std::holds_alternative<TokenMade>(scheduler.take({made(1, 5)}).at(0)));
+}
+
 TEST(SchedulerTest, AnAnswerThatHadEndedIsNotTakenUpAgain) {
   Scheduler scheduler(kLimits);
   Request ended = request_of(1, 4, 10);

@@ -60,7 +60,8 @@ ModelFiles::ModelFiles(fs::path folder, const ModelFilesOptions& options)
     : folder_(std::move(folder)), config_(read_config(folder_)) {
   std::error_code ignored;
   const fs::path legacy = folder_ / "quantize_config.json";
-  quantization_ = Quantization(config_, fs::exists(legacy, ignored) ? read_json_file(legacy) : Document::null());
+  legacy_ = fs::exists(legacy, ignored) ? read_json_file(legacy) : Document::null();
+  quantization_ = Quantization(config_, legacy_);
   const fs::path index = folder_ / (options.stem + ".safetensors.index.json");
   const fs::path single = folder_ / (options.stem + ".safetensors");
   if (fs::exists(index, ignored)) {

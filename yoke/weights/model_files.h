@@ -55,6 +55,11 @@ class ModelFiles {
   // The tensor as it lies in the file, whole and perhaps misaligned.
   Tensor view(const std::string& name) const;
 
+  // A number in hex that two folders share only where they hold the same model: of config.json, the sizes and headers
+  // of all files, and a little of the data of many tensors. It reads some hundred pages, whatever the model's size, so
+  // it notices another model, and not a single changed weight.
+  std::string fingerprint() const;
+
   void drop(const Tensor& view) const;
   void drop(const Matrix& view) const;
   void check_unchanged() const;
@@ -70,6 +75,7 @@ class ModelFiles {
 
   std::filesystem::path folder_;
   Document config_;
+  Document legacy_;  // quantize_config.json; null where there is none
   Quantization quantization_;
   std::map<std::string, std::unique_ptr<SafetensorsFile>> files_;  // by file name
   std::map<std::string, Place> places_;                            // by tensor name

@@ -49,6 +49,27 @@ TEST(ModelFiles, ReadsASingleFile) {
   EXPECT_THAT(refusal([&] { files.load_tensor("bb"); }), HasSubstr("there is one named 'b'"));
 }
 
+TEST(ModelFiles, FingerprintsOfTheSameModelAreEqualAndOthersAreNot) {
+  const auto fingerprint = [](const std::string& config, const StoredTensor& a, const StoredTensor& b) {
+    const ScratchDir scratch;
+    write_model(scratch.path(), config, {a, b});
+    return ModelFiles(scratch.path()).fingerprint();
+  };
+  const StoredTensor a = stored_f32("a", {400, 3});
+  const StoredTensor b = stored_f32("b", {5});
+  const std::string one = fingerprint("{}", a, b);
+  EXPECT_EQ(fingerprint(" { } ", a, b), one) << "copied by whatever tool";
+  EXPECT_NE(fingerprint(R"({"rope_theta": 10000})", a, b), one);
+  EXPECT_NE(fingerprint("{}", stored_f32("a", {3, 400}), b), one);
+  EXPECT_NE(fingerprint("{}", a, stored_f32("c", {5})), one);
+  StoredTensor other = a;
+  for (std::byte& byte : other.bytes) byte ^= std::byte{1};
+  EXPECT_NE(fingerprint("{}", other, b), one) << "of the same shape";
+  StoredTensor other_small = b;
+  other_small.bytes[8] ^= std::byte{1};
+  EXPECT_NE(fingerprint("{}", a, other_small), one);
+}
+
 TEST(ModelFiles, ViewsOutliveTheFolder) {
   const ScratchDir scratch;
   write_model(scratch.path(), "{}", {stored_f32("a", {3})});

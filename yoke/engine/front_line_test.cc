@@ -1,0 +1,81 @@
+#include "yoke/engine/front_line.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <thread>
+
+#include "yoke/engine/engine_threads.h"
+
+namespace yoke {
+namespace {
+
+using namespace literals;
+
+LogitsMade some_logits(std::int64_t position) {
+  return {.id = 1, .position = position, .rows = Tensor::zeros({64, 1024}, DType::kF32)};
+}
+
+// The events that come until the line is closed or this many are there.
+std::vector<EngineEvent> read_events(Socket& socket, std::size_t count) {
+  std::vector<EngineEvent> events;
+  EngineMessageReader reader;
+  std::array<std::byte, 64 << 10> buffer;
+  while (events.size() < count) {
+    const std::size_t size = socket.receive_some(buffer, Deadline::after(30_s));
+    if (size == 0) break;
+    reader.feed({reinterpret_cast<const char*>(buffer.data()), size});
+    while (auto event = reader.next_event()) events.push_back(std::move(*event));
+  }
+  return events;
+}
+
+TEST(FrontLine, WaitsForAFrontThatDoesNotReadAndLosesNothing) {
+  constexpr std::int64_t kEvents = 100;  // 26 MB
+  EngineLine ends = make_line();
+  FrontLine line(std::move(ends.of_engine));
+  const Instant start = real_clock().now();
+  for (std::int64_t i = 0; i < kEvents; ++i) line.send(some_logits(i));
+  EXPECT_TRUE(line.take(100_ms).empty());
+  EXPECT_LT(to_seconds(real_clock().now() - start).value, 20) << "sending does not wait";
+  EXPECT_TRUE(line.is_behind());
+  EXPECT_FALSE(line.closed());
+  std::vector<EngineEvent> events;
+  std::thread front([&] { events = read_events(ends.of_front, kEvents + 1); });
+  const Deadline deadline = Deadline::after(30_s);
+  while (line.is_behind() && !deadline.expired()) line.take(1_s);
+  EXPECT_FALSE(line.is_behind());
+  line.send(RequestEnded{.id = 1, .reason = FinishReason::kLength, .error = {}});
+  line.flush(Deadline::after(30_s));
+  front.join();
+  ASSERT_EQ(events.size(), kEvents + 1U);
+  for (std::int64_t i = 0; i < kEvents; ++i) {
+    EXPECT_EQ(std::get<LogitsMade>(events[static_cast<std::size_t>(i)]).position, i);
+  }
+  EXPECT_TRUE(std::holds_alternative<RequestEnded>(events.back()));
+}
+
+TEST(FrontLine, HearsWhileTheFrontDoesNotRead) {
+  EngineLine ends = make_line();
+  FrontLine line(std::move(ends.of_engine));
+  for (std::int64_t i = 0; i < 100; ++i) line.send(some_logits(i));
+  ends.of_front.send_all(encode(FrontMessage{CancelRequest{1}}), Deadline::after(10_s));
+  const std::vector<FrontMessage> heard = line.take(10_s);
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_EQ(std::get<CancelRequest>(heard[0]).id, 1U);
+}
+
+TEST(FrontLine, AFrontThatGoesIsNoticedAndOwedNothing) {
+  EngineLine ends = make_line();
+  FrontLine line(std::move(ends.of_engine));
+  for (std::int64_t i = 0; i < 100; ++i) line.send(some_logits(i));
+  ends.of_front.close();
+  line.take(10_s);
+  EXPECT_TRUE(line.closed());
+  EXPECT_FALSE(line.is_behind());
+  line.flush(Deadline::never());
+}
+
+}  // namespace
+}  // namespace yoke
