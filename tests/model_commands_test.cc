@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using namespace literals;
 
-const std::string kNano = kSourceFolder / "models/nano";
+const std::string kNanoFolder = kSourceFolder / "models/nano";
 
 struct ModelCommands : testing::Test {
   ScratchDir scratch;
@@ -75,7 +75,7 @@ TEST_F(ModelCommands, TheTokenizerOfAMadeModelHasATextForEveryId) {
   }
   const std::string prompt = "Which cable joins two units? Ünïcode, too.\n";
   EXPECT_EQ(tokenizer.decode(tokenizer.encode(prompt)), prompt);
-  const Tokenizer nano = Tokenizer::load(fs::path(kNano) / "tokenizer.json");
+  const Tokenizer nano = Tokenizer::load(fs::path(kNanoFolder) / "tokenizer.json");
   EXPECT_EQ(tokenizer.encode(prompt), nano.encode(prompt));
   EXPECT_EQ(tokenizer.encode("<|end|>"), nano.encode("<|end|>")) << "a user's text is never a special token";
   EXPECT_GT(tokenizer.encode("<|end|>").size(), 1U);
@@ -84,13 +84,13 @@ TEST_F(ModelCommands, TheTokenizerOfAMadeModelHasATextForEveryId) {
 }
 
 TEST_F(ModelCommands, DeepeningReachesTheSizeAndKeepsTheGoldens) {
-  const Outcome outcome = yoke({"model", "deepen", kNano, "deep", "--size", "20MB", "--shard-size", "8MB"});
+  const Outcome outcome = yoke({"model", "deepen", kNanoFolder, "deep", "--size", "20MB", "--shard-size", "8MB"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
   const ModelFiles deep(scratch.path() / "deep");
   EXPECT_GE(deep.bytes(), Bytes{20'000'000});
   EXPECT_LT(deep.bytes(), Bytes{20'500'000});
   for (const char* file : {"golden.json", "golden.safetensors", "tokenizer.json", "tokenizer_config.json"}) {
-    EXPECT_EQ(read_file(scratch.path() / "deep" / file), read_file(fs::path(kNano) / file)) << file;
+    EXPECT_EQ(read_file(scratch.path() / "deep" / file), read_file(fs::path(kNanoFolder) / file)) << file;
   }
   EXPECT_EQ(json({"model", "show", "deep"}).find("catalogued")->text, "nano");
   EXPECT_EQ(json({"model", "deepen", "deep", "deeper", "--layers", "60"}).find("layers")->text, "60");
@@ -161,17 +161,17 @@ TEST_F(ModelCommands, TokensAreThoseOfTheGoldens) {
 }
 
 TEST_F(ModelCommands, TokenizeTakesTextsAndPrintsTablesIdsAndTextsBack) {
-  const Outcome table = yoke({"tokenize", kNano, "Which cable"});
+  const Outcome table = yoke({"tokenize", kNanoFolder, "Which cable"});
   EXPECT_NE(table.out.find("Ġcable"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("special\n"), std::string::npos);
   EXPECT_NE(table.out.find("\n3 tokens\n"), std::string::npos);
-  const std::string ids = yoke({"tokenize", kNano, "--ids"}, "Which cable").out;
+  const std::string ids = yoke({"tokenize", kNanoFolder, "--ids"}, "Which cable").out;
   EXPECT_EQ(ids, "2043,668,617\n");
-  EXPECT_EQ(yoke({"tokenize", kNano, "--decode", ids.substr(0, ids.size() - 1)}).out, "<|begin|>Which cable\n");
-  EXPECT_EQ(yoke({"tokenize", kNano, "", "--ids"}).out, "2043\n");
-  EXPECT_EQ(yoke({"tokenize", kNano, "", "--ids", "--bare"}).out, "\n");
-  EXPECT_EQ(yoke({"tokenize", kNano + "/tokenizer.json", "Which cable", "--ids"}).out, ids);
-  EXPECT_EQ(yoke({"tokenize", kNano, "<|end|>", "--ids", "--bare", "--special"}).out, "2044\n");
+  EXPECT_EQ(yoke({"tokenize", kNanoFolder, "--decode", ids.substr(0, ids.size() - 1)}).out, "<|begin|>Which cable\n");
+  EXPECT_EQ(yoke({"tokenize", kNanoFolder, "", "--ids"}).out, "2043\n");
+  EXPECT_EQ(yoke({"tokenize", kNanoFolder, "", "--ids", "--bare"}).out, "\n");
+  EXPECT_EQ(yoke({"tokenize", kNanoFolder + "/tokenizer.json", "Which cable", "--ids"}).out, ids);
+  EXPECT_EQ(yoke({"tokenize", kNanoFolder, "<|end|>", "--ids", "--bare", "--special"}).out, "2044\n");
 }
 
 struct ModelMistake {
@@ -245,17 +245,22 @@ INSTANTIATE_TEST_SUITE_P(
                      5,
                      "there is no model folder none",
                      "config.json"},
-        ModelMistake{"DeepenWithoutAim", {"model", "deepen", kNano, "x"}, 2, "either --layers or --size", "--size 2GB"},
+        ModelMistake{
+            "DeepenWithoutAim", {"model", "deepen", kNanoFolder, "x"}, 2, "either --layers or --size", "--size 2GB"},
         ModelMistake{"DeepenWithBoth",
-                     {"model", "deepen", kNano, "x", "--layers", "9", "--size", "1GB"},
+                     {"model", "deepen", kNanoFolder, "x", "--layers", "9", "--size", "1GB"},
                      2,
                      "either --layers or --size",
                      "--layers 64"},
+        ModelMistake{"DeepenToFewer",
+                     {"model", "deepen", kNanoFolder, "x", "--layers", "8"},
+                     4,
+                     "it cannot be deepened to 8",
+                     "9 to"},
         ModelMistake{
-            "DeepenToFewer", {"model", "deepen", kNano, "x", "--layers", "8"}, 4, "it cannot be deepened to 8", "9 to"},
-        ModelMistake{"DeepenToLess", {"model", "deepen", kNano, "x", "--size", "1MB"}, 4, "already", "larger size"},
+            "DeepenToLess", {"model", "deepen", kNanoFolder, "x", "--size", "1MB"}, 4, "already", "larger size"},
         ModelMistake{"DeepenIntoItself",
-                     {"model", "deepen", kNano, kNano + "/x", "--layers", "9"},
+                     {"model", "deepen", kNanoFolder, kNanoFolder + "/x", "--layers", "9"},
                      10,
                      "inside the model's folder",
                      "elsewhere"},
@@ -265,13 +270,15 @@ INSTANTIATE_TEST_SUITE_P(
         ModelMistake{
             "TokenizeNothing", {"tokenize", "none", "x"}, 5, "there is no model folder none", "tokenizer.json"},
         ModelMistake{"NoTokenizer", {"tokenize", "empty", "x"}, 5, "empty has no tokenizer", "fetch"},
-        ModelMistake{"NoUtf8", {"tokenize", kNano}, 4, "not UTF-8: byte 2 (0xff)", "iconv", "ab\xff"},
-        ModelMistake{"UnknownId", {"tokenize", kNano, "--decode", "1,99999"}, 4, "no token 99999", "0 to 2047"},
-        ModelMistake{"NegativeId", {"tokenize", kNano, "--decode=-1"}, 4, "no token -1", "0 to 2047"},
-        ModelMistake{"NoId", {"tokenize", kNano, "--decode", "one"}, 2, "'one' is not a token's id", "1,2,3"},
-        ModelMistake{"DecodeAndText", {"tokenize", kNano, "--decode", "1", "x"}, 2, "do not go together", "--help"},
-        ModelMistake{"MessagesNoJson", {"tokenize", kNano, "--messages"}, 4, "standard input is not JSON", "", "Hi"},
-        ModelMistake{"MessagesNoList", {"tokenize", kNano, "--messages"}, 4, "not a list", "\"role\"", "{}"}),
+        ModelMistake{"NoUtf8", {"tokenize", kNanoFolder}, 4, "not UTF-8: byte 2 (0xff)", "iconv", "ab\xff"},
+        ModelMistake{"UnknownId", {"tokenize", kNanoFolder, "--decode", "1,99999"}, 4, "no token 99999", "0 to 2047"},
+        ModelMistake{"NegativeId", {"tokenize", kNanoFolder, "--decode=-1"}, 4, "no token -1", "0 to 2047"},
+        ModelMistake{"NoId", {"tokenize", kNanoFolder, "--decode", "one"}, 2, "'one' is not a token's id", "1,2,3"},
+        ModelMistake{
+            "DecodeAndText", {"tokenize", kNanoFolder, "--decode", "1", "x"}, 2, "do not go together", "--help"},
+        ModelMistake{
+            "MessagesNoJson", {"tokenize", kNanoFolder, "--messages"}, 4, "standard input is not JSON", "", "Hi"},
+        ModelMistake{"MessagesNoList", {"tokenize", kNanoFolder, "--messages"}, 4, "not a list", "\"role\"", "{}"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
