@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <map>
 #include <regex>
+#include <thread>
 
 #include "tests/mistake.h"
 #include "tests/program.h"
+#include "yoke/base/error.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/report/well_formed.h"
@@ -216,6 +218,25 @@ TEST_F(Bench, NoHistoryKeepsNothing) {
   EXPECT_THAT(bench({"history"}).out, HasSubstr("Nothing was measured yet"));
 }
 
+TEST_F(Bench, ManyMoreRanksThanCoresMustBeMeant) {
+  const unsigned cores = std::thread::hardware_concurrency();
+  if (cores > 4) GTEST_SKIP() << "four ranks for each of " << cores << " cores are too many for a test";
+  const std::vector<std::string> arguments = {
+      "all-reduce", "-b", "8", "-e", "8", "-n", "1", "--ranks", fmt::format("{}", 4 * cores + 1)};
+  const Outcome refused = bench(arguments);
+  expect_clear_error(refused, {"", {}, 2, "are more than its", "ask for fewer, or say --oversubscribe"});
+  const Outcome meant = bench(joined(arguments, {"--oversubscribe"}));
+  EXPECT_EQ(meant.exit_status, 0) << meant.err;
+}
+
+TEST_F(Bench, NcclWithoutAGpuIsRefusedOnceBeforeAnyRankIsStarted) {
+  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there is a GPU here";
+  const Outcome outcome = bench({"all-reduce", "--transport", "nccl", "--ranks", "3"});
+  EXPECT_EQ(outcome.exit_status, info(ErrorCode::kUnsupported).exit_status) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("yoke: NCCL cannot be measured here: ")) << outcome.err;
+  EXPECT_LE(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 2) << outcome.err;
+}
+
 class BenchMistakes : public InScratch, public testing::WithParamInterface<Mistake> {};
 TEST_P(BenchMistakes, GetOneClearErrorWithAHint) {
   const Outcome outcome = bench(GetParam().arguments);
@@ -243,6 +264,25 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"ForgottenFactor", {"all-reduce", "-b", "8", "-e", "1G", "-i", "8"}, 2, "rows", "-f 2"},
         Mistake{"WrongFileType", {"all-reduce", "-J", "out.csv"}, 2, "does not end in .json", "--csv"},
         Mistake{"RateWithoutUnit", {"all-reduce", "--link-rate", "100"}, 2, "--link-rate", ""},
+        Mistake{
+            "BesideOfAnotherKind", {"all-gather", "--beside", "mpi"}, 2, "compares all-reduce only", "leave it out"},
+        Mistake{"BesideSocketOfThree",
+                {"all-reduce", "--beside", "socket", "--ranks", "3"},
+                2,
+                "between two ranks, not 3",
+                "--ranks 2"},
+        Mistake{"BesideOfThreads",
+                {"all-reduce", "--transport", "threads", "--beside", "mpi"},
+                2,
+                "needs ranks that are processes",
+                "leave one"},
+        Mistake{"BesideOfOtherMemory",
+                {"all-reduce", "--transport", "nccl", "--beside", "mpi"},
+                2,
+                "--beside mpi moves memory of processors, --transport nccl that of GPUs",
+                "--beside nccl"},
+        Mistake{"BesideMpiOfHalves", {"all-reduce", "--beside", "mpi", "-d", "half"}, 2, "plain MPI reduces", "-d"},
+        Mistake{"BesideMpiOfAverages", {"all-reduce", "--beside", "mpi", "-o", "avg"}, 2, "plain MPI reduces", "-o"},
         Mistake{"NoHalves", {"all-reduce", "--halves", "0"}, 2, "--halves cannot be 0", "at least 1"},
         Mistake{"UnknownOption", {"all-reduce", "--sizes", "8"}, 2, "has no option '--sizes'", ""},
         Mistake{"NegativeTimeout", {"all-reduce", "-T", "-1"}, 2, "--timeout: '-1' is not a time", "500ms"},

@@ -54,6 +54,18 @@ TEST_F(Cli, VersionTellsCommitCompilerAndContents) {
   EXPECT_EQ(yoke({"--version"}).out, outcome.out);
 }
 
+TEST_F(Cli, HelpTellsOfEachCommandWhatItsOwnHelpDoes) {
+  for (const std::vector<std::string>& path : std::vector<std::vector<std::string>>{
+           {"bench"}, {"bench", "all-reduce"}, {"help"}, {"lab", "exec"}, {"job", "run"}}) {
+    const Outcome outcome = yoke(joined({"help"}, path));
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, yoke(joined(path, {"--help"})).out);
+  }
+  EXPECT_EQ(yoke({"help", "bench", "all_reduce_perf"}).out, yoke({"bench", "all-reduce", "--help"}).out);
+  EXPECT_NE(yoke({"help", "exit"}).out.find("141"), std::string::npos);
+  EXPECT_EQ(yoke({"help"}).out, yoke({"--help"}).out);
+}
+
 TEST_F(Cli, AnArgumentMayHaveTheNameOfACommand) {
   for (const std::string name : {"model", "lab", "show", "version"}) {
     const Outcome outcome = yoke({"model", "show", name});
@@ -92,6 +104,15 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"NoClusterFile", {"cluster", "show"}, 5, "there is no cluster.yaml in this folder", "--cluster FILE"},
         Mistake{
             "WrongClusterFile", {"cluster", "show", "--cluster", "no.yaml"}, 5, "no cluster file 'no.yaml'", "path"},
+        Mistake{"HelpOfNoCommand", {"help", "bnech"}, 2, "'yoke' has no command 'bnech'", "'bench'"},
+        Mistake{"HelpOfNoSubcommand", {"help", "bench", "zzzz"}, 2, "'yoke bench' has no command 'zzzz'", "all-reduce"},
+        Mistake{"HelpOfAnArgument", {"help", "version", "now"}, 2, "'yoke version' has no command 'now'", "--help"},
+        Mistake{"JobWithoutDashes",
+                {"job", "run", "--ranks", "2", "hostname", "-f"},
+                2,
+                "'yoke job run' takes PROGRAM after '--', and 'hostname' comes before",
+                "yoke job run … -- hostname -f"},
+        Mistake{"LabExecWithoutDashes", {"lab", "exec", "1", "hostname"}, 2, "'hostname' comes before", "-- hostname"},
         Mistake{"FolderAsClusterFile", {"cluster", "show", "--cluster", "."}, 4, "is a folder", ""},
         Mistake{"ControlCharacters", {"\x1b[31mred"}, 2, "'\\x1b[31mred'", ""}),
     [](const auto& test) { return test.param.name; });
@@ -209,6 +230,8 @@ TEST_F(Cli, BashCompletesCommandsSubcommandsAndOptions) {
   EXPECT_NE(complete("yoke ").find("cluster\n"), std::string::npos);
   EXPECT_EQ(complete("yoke cluster sh"), "show\n");
   EXPECT_EQ(complete("yoke completion b"), "bash\n");
+  EXPECT_EQ(complete("yoke help exi"), "exit\n");
+  EXPECT_EQ(complete("yoke help benc"), "bench\n");
   EXPECT_EQ(complete("yoke cluster show --js"), "--json\n");
 }
 

@@ -75,7 +75,7 @@ struct Outcome {
   bool truncated = false;  // output beyond the limit was dropped
 
   bool ok() const { return exit_status == 0 && !timed_out; }
-  // "exited with status 3: no such device" (the last line of err), "was ended by signal 11", "took too long".
+  // "exited with status 3: no such device" (the last words of err), "was ended by signal 11", "took too long".
   std::string describe() const;
 };
 

@@ -6,16 +6,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
 namespace yoke {
 namespace {
 
+// The last that says something: programs frame their messages with rows of dashes.
 std::string last_line(std::string_view text) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0; };
+  const auto last_of = [](std::string_view lines) { return lines.substr(lines.rfind('\n') + 1); };  // npos + 1 is 0
   text = trim(text);
-  const std::size_t newline = text.rfind('\n');
-  return printable(newline == std::string_view::npos ? text : text.substr(newline + 1));
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = last_of(rest);
+    if (std::any_of(line.begin(), line.end(), is_letter)) return printable(line);
+    rest = trim(rest.substr(0, rest.size() - line.size()));
+  }
+  return printable(last_of(text));
 }
 
 }  // namespace

@@ -57,6 +57,13 @@ TEST(Process, GivesBothStreamsAndTheExitStatus) {
   EXPECT_TRUE(run({.argv = {"true"}}).ok());
 }
 
+TEST(Process, DescribesAnEndByTheLastLineThatSaysSomething) {
+  EXPECT_EQ(run(shell("printf 'first\nthe reason \n-----\n\n  *** 3 ***\n' >&2; exit 1")).describe(),
+            "exited with status 1: the reason");
+  EXPECT_EQ(run(shell("printf -- '--\n-----\n' >&2; exit 1")).describe(), "exited with status 1: -----");
+  EXPECT_EQ(run(shell("printf 'größe\n' >&2; exit 1")).describe(), "exited with status 1: größe");
+}
+
 TEST(Process, TellsWhichSignalEndedTheProgram) {
   const Outcome outcome = run(shell("kill -SEGV $$"));
   EXPECT_EQ(outcome.signal, SIGSEGV);

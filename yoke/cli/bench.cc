@@ -63,11 +63,18 @@ int finish(const Session& session, const BenchArguments& arguments, const Collec
   return run.passed() ? kExitOk : kExitFindings;
 }
 
+// A launcher that started one process only (a shell of srun, a container with torchrun's variables) has no ranks that
+// could meet: we start our own. Not under mpirun, which nobody starts for anything but its ranks.
+bool is_one_of_ranks(const RankPlace& place) {
+  return place.size > 1 || place.origin == RankOrigin::kOpenMpi || place.origin == RankOrigin::kMpich;
+}
+
 int measure(Session& session, const BenchArguments& arguments, CollectiveKind kind) {
   CollectiveOptions options = made_of(arguments, kind);
   TableSink table([&](std::string_view text) { session.print(text); });
   CollectiveSink* sink = session.json ? nullptr : &table;
-  if (const auto place = find_rank_place(environment_now())) {  // a launcher started us as one of its ranks
+  if (const auto place = find_rank_place(environment_now()); place && is_one_of_ranks(*place)) {
+    check_launched(*place, arguments);
     const RankRequest request = request_of(session, arguments, place->size, options);
     const auto run = run_as_rank(*place, request, options, sink);
     return run ? finish(session, arguments, *run) : kExitOk;

@@ -23,6 +23,7 @@ class EventReader {
 
   // A piece of the stream; what is no event is an Error(kInvalid).
   void take(std::string_view bytes);
+  bool failed() const { return run_.failure.has_value(); }  // rank 0 told what ended it
   // The ranks are gone. Where something ended them, that is the run's failure, and what came before it holds; where
   // nothing had come, it is thrown.
   const CollectiveRun& finish(const std::optional<Error>& cause);

@@ -106,6 +106,7 @@ void declare_sizes(OptionTable& table, BenchArguments& a) {
               "so long may an operation stand still (30 s), then who is missing is named; 0: for ever", a.timeout);
   table.choice("--transport", "KIND", "what carries the data: direct, mpi, nccl or threads (auto)",
                {"auto", "direct", "mpi", "nccl", "threads"}, a.transport);
+  table.flag("--oversubscribe", "allow more than four ranks for each core", a.oversubscribe);
   table.flag("--no-history", "do not keep this run in the history", a.no_history);
 }
 
@@ -196,9 +197,11 @@ int ranks_of(const BenchArguments& a) {
 RankRequest request_of(const Session& session, const BenchArguments& a, int ranks, CollectiveOptions& options) {
   RankRequest request{.ranks = ranks,
                       .transport = from_document<Transport>(Document::string(a.transport)),
-                      .beside = from_document<Beside>(Document::string(a.beside))};
+                      .beside = from_document<Beside>(Document::string(a.beside)),
+                      .oversubscribe = a.oversubscribe};
   if (find_cluster_file(session)) request.cluster = load_session_cluster(session);
   validate(options, rank_count(request));
+  check_request(request, options);
   const bool over_links = request.cluster && request.cluster->nodes.size() > 1 && rank_count(request) > 1 &&
                           request.transport != Transport::kThreads;
   if (!options.limit && over_links) options.limit = limit_of(*request.cluster);

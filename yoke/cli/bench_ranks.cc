@@ -70,6 +70,8 @@ CollectiveRun run_job_ranks(const RankRequest& request, const CollectiveOptions&
                .argv = {"yoke", kBenchPart},
                .own_program = true,
                .environment = {{kBenchVariable, task_text(request, options)}},
+               .oversubscribe = request.oversubscribe,
+               .oversubscribe_option = "--oversubscribe",
                .output_form = OutputForm::kFirstRankRaw};
   spec.on_output = [&](const RankOutput& output) {
     if (output.rank == 0 && output.stream == OutputStream::kOut) {
@@ -105,28 +107,14 @@ RankRequest read_task(const Document& task, CollectiveOptions& options) {
   return request;
 }
 
-Carrier carrier_of(const RankRequest& request) {
-  const Carrier chosen = carrier_of(request.transport);
-  if (chosen != Carrier::kAuto) return chosen;
-  if (request.beside == Beside::kNccl) return Carrier::kNccl;  // the same memory for both
-  // To compare with MPI, something else must carry our data.
-  return request.beside == Beside::kMpi ? Carrier::kDirect : Carrier::kAuto;
-}
-
-BesideLibrary beside_mpi(const std::shared_ptr<MpiSession>& mpi) {
+BesideLibrary beside_mpi(const std::shared_ptr<MpiSession>& mpi, Seconds timeout) {
   if (!mpi) throw Error(ErrorCode::kUsage, "--beside mpi needs ranks that MPI started", "run it under mpirun");
-  return {.name = mpi->version(), .run = [mpi](const Collective& operation) {
-            if (operation.kind != CollectiveKind::kAllReduce) {
-              throw Error(ErrorCode::kUsage, "--beside mpi compares all-reduce only");
-            }
-            mpi->plain_all_reduce(operation.send, operation.receive, operation.count, operation.type, operation.op);
+  return {.name = mpi->version(), .run = [mpi, timeout](const Collective& operation) {
+            mpi->plain_all_reduce(operation, Deadline::after(timeout));
           }};
 }
 
-BesideLibrary beside_nccl(World& world, const CollectiveOptions& options) {
-  if (options.kind != CollectiveKind::kAllReduce) {
-    throw Error(ErrorCode::kUsage, "--beside nccl compares all-reduce only");
-  }
+BesideLibrary beside_nccl(World& world) {
   const bool is_first = world.place().rank == 0;
   std::string id = is_first ? make_nccl_id() : std::string(kNcclIdSize, '\0');
   broadcast(world.control(), id.data(), id.size(), DType::kI8, 0);
@@ -135,13 +123,10 @@ BesideLibrary beside_nccl(World& world, const CollectiveOptions& options) {
           .run = [plain](const Collective& operation) { plain->all_reduce(operation); }};
 }
 
-BesideLibrary beside_socket(World& world, const CollectiveOptions& options) {
-  if (options.kind != CollectiveKind::kAllReduce) {
-    throw Error(ErrorCode::kUsage, "--beside socket compares all-reduce only");
-  }
+BesideLibrary beside_socket(World& world, Seconds timeout) {
   const std::vector<HalfEndpoint> endpoints = world.endpoints();
   const std::string address = endpoints.empty() ? "127.0.0.1" : endpoints.front().address;
-  auto exchange = std::make_shared<BareExchange>(world.comm(), address, options.timeout);
+  auto exchange = std::make_shared<BareExchange>(world.comm(), address, timeout);
   return {.name = "a bare socket exchange",
           .run = [exchange](const Collective& operation) { exchange->run(operation); },
           .checked = false};
@@ -177,6 +162,14 @@ int rank_count(const RankRequest& request) {
   return request.cluster ? static_cast<int>(request.cluster->nodes.size()) : 2;
 }
 
+Carrier carrier_of(const RankRequest& request) {
+  const Carrier chosen = carrier_of(request.transport);
+  if (chosen != Carrier::kAuto) return chosen;
+  if (request.beside == Beside::kNccl) return Carrier::kNccl;  // the same memory for both
+  // To compare with MPI, something else must carry our data.
+  return request.beside == Beside::kMpi ? Carrier::kDirect : Carrier::kAuto;
+}
+
 CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& options, CollectiveSink* sink) {
   if (request.transport == Transport::kThreads) return run_threads(rank_count(request), options, sink);
   if (request.transport == Transport::kMpi || request.beside == Beside::kMpi) {
@@ -189,7 +182,9 @@ CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& opt
                         .task = task_text(request, options),
                         .on_output = [&](std::string_view bytes) { reader.take(bytes); }});
     });
-    return reader.finish(done ? std::nullopt : std::optional(done.error()));
+    // What rank 0 says of its own failure is nearer to the cause than how mpirun ended for it.
+    const bool explained = done || reader.failed();
+    return reader.finish(explained ? std::nullopt : std::optional(done.error()));
   }
   return run_job_ranks(request, options, sink);
 }
@@ -200,9 +195,9 @@ std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankReque
                                         .communicator = {.operation_timeout = options.timeout},
                                         .cluster = request.cluster});
   std::optional<BesideLibrary> beside;
-  if (request.beside == Beside::kMpi) beside = beside_mpi(world->mpi());
-  if (request.beside == Beside::kSocket) beside = beside_socket(*world, options);
-  if (request.beside == Beside::kNccl) beside = beside_nccl(*world, options);
+  if (request.beside == Beside::kMpi) beside = beside_mpi(world->mpi(), options.timeout);
+  if (request.beside == Beside::kSocket) beside = beside_socket(*world, options.timeout);
+  if (request.beside == Beside::kNccl) beside = beside_nccl(*world);
   const GpuLane gpu(*world, carrier_of(request) == Carrier::kNccl);
   RankFacts facts = facts_of_this_process(place.local_rank);
   if (gpu.device) tell_gpu(*gpu.device, facts);

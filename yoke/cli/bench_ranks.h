@@ -23,10 +23,12 @@ struct RankRequest {
   Transport transport = Transport::kAuto;
   Beside beside = Beside::kNothing;
   std::optional<Cluster> cluster;
+  bool oversubscribe = false;  // more than four ranks for each core are meant
 };
 
-// How many ranks the request stands for.
+// How many ranks the request stands for, and what carries their data.
 int rank_count(const RankRequest& request);
+Carrier carrier_of(const RankRequest& request);
 
 // Runs the measurement on all ranks and returns what rank 0 has; the sink is told in the caller's thread.
 CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& options, CollectiveSink* sink);

@@ -98,6 +98,11 @@ class Parser {
                   suggest(all.front(), option_names(bound), "options"));
     }
     const std::vector<CommandRow>& choices = bound ? bound->command->subcommands : commands;
+    if (const OptionRow* program = bound ? find_rest(*bound) : nullptr) {
+      throw Error(ErrorCode::kUsage,
+                  fmt::format("'{}' takes {} after '--', and '{}' comes before", path, program->name, wrong),
+                  fmt::format("{} … -- {}", path, printable(fmt::format("{}", fmt::join(all, " ")), 120)));
+    }
     if (choices.empty()) {
       throw Error(ErrorCode::kUsage, fmt::format("'{}' does not take '{}'", path, wrong),
                   fmt::format("see '{} --help'", path));
@@ -117,12 +122,16 @@ class Parser {
   }
 
  private:
-  static void set_rest(const Bound* bound, const std::string& word) {
-    if (bound) {
-      for (const OptionRow& row : bound->options.rows()) {
-        if (row.kind == OptionRow::Kind::kRest) return row.set(word);
-      }
+  // What takes the words after "--"; null where nothing does.
+  static const OptionRow* find_rest(const Bound& bound) {
+    for (const OptionRow& row : bound.options.rows()) {
+      if (row.kind == OptionRow::Kind::kRest) return &row;
     }
+    return nullptr;
+  }
+
+  static void set_rest(const Bound* bound, const std::string& word) {
+    if (const OptionRow* row = bound ? find_rest(*bound) : nullptr) return row->set(word);
     throw Error(ErrorCode::kUsage, fmt::format("nothing can follow '--' here, but '{}' does", printable(word, 60)),
                 "see '--help' after the command");
   }

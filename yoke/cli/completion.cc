@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/commands.h"
@@ -32,7 +34,8 @@ void add_cases(const std::string& path, const CommandRow& command, Cases& cases)
   std::vector<std::string> all = option_words(options);
   for (const CommandRow& sub : command.subcommands) all.push_back(sub.name);
   for (const OptionRow& row : options.rows()) {
-    if (row.kind == OptionRow::Kind::kPositional) all.insert(all.end(), row.choices.begin(), row.choices.end());
+    const bool is_word = row.kind == OptionRow::Kind::kPositional || row.kind == OptionRow::Kind::kPositionals;
+    if (is_word) all.insert(all.end(), row.choices.begin(), row.choices.end());
     if (row.kind != OptionRow::Kind::kValue) continue;
     // An option without choices takes a file or free text: bash's own completion then.
     const std::string reply = row.choices.empty() ? ""
@@ -102,20 +105,65 @@ CommandRow man_command() {
           }};
 }
 
+namespace {
+
+bool goes_by(const CommandRow& command, const std::string& name) {
+  const std::vector<std::string>& aliases = command.aliases;
+  return command.name == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end();
+}
+
+std::vector<std::string> names_of(const std::vector<CommandRow>& commands) {
+  std::vector<std::string> names;
+  for (const CommandRow& command : commands) names.push_back(command.name);
+  return names;
+}
+
+// What `yoke WORDS --help` prints.
+std::string help_for(const std::vector<std::string>& words) {
+  const std::vector<CommandRow> table = command_table();
+  const std::vector<CommandRow>* choices = &table;
+  std::vector<std::string> path = {"yoke"};
+  const CommandRow* found = nullptr;
+  for (const std::string& word : words) {
+    const auto next = std::find_if(choices->begin(), choices->end(),
+                                   [&](const CommandRow& command) { return goes_by(command, word); });
+    if (next == choices->end()) {
+      std::vector<std::string> names = names_of(*choices);
+      if (!found) names.emplace_back("exit");
+      throw Error(ErrorCode::kUsage, fmt::format("'{}' has no command '{}'", fmt::join(path, " "), printable(word, 60)),
+                  names.empty() ? fmt::format("'{} --help' tells all about it", fmt::join(path, " "))
+                                : suggest(word, names, "commands"));
+    }
+    found = &*next;
+    choices = &found->subcommands;
+    path.push_back(found->name);
+  }
+  return found ? help_text(path, *found) : overview_text(table);
+}
+
+}  // namespace
+
 CommandRow help_command() {
-  return {
-      .name = "help",
-      .summary = "list the commands, or the exit statuses",
-      .description = "Lists all commands; `yoke help exit` lists the exit statuses and what they mean.",
-      .examples = {{"yoke help", "all commands"}, {"yoke help exit", "all exit statuses"}},
-      .prepare = [](OptionTable& options) -> Action {
-        auto topic = std::make_shared<std::string>();
-        options.positional("TOPIC", "exit: the exit statuses", *topic, Presence::kOptional, {"exit"});
-        return [topic](Session& session) {
-          session.print(*topic == "exit" ? "Exit statuses:\n" + exit_status_text() : overview_text(command_table()));
-          return kExitOk;
-        };
-      }};
+  return {.name = "help",
+          .summary = "list the commands, tell about one, or list the exit statuses",
+          .description =
+              "Lists all commands; with the name of one, prints what that command's --help does. `yoke help exit` "
+              "lists the exit statuses and what they mean.",
+          .examples = {{"yoke help", "all commands"},
+                       {"yoke help bench all-reduce", "one of them"},
+                       {"yoke help exit", "all exit statuses"}},
+          .prepare = [](OptionTable& options) -> Action {
+            auto topic = std::make_shared<std::vector<std::string>>();
+            std::vector<std::string> choices = names_of(command_table());
+            choices.emplace_back("exit");
+            options.positionals("TOPIC", "a command, and one of its own; or exit: the exit statuses", *topic,
+                                Presence::kOptional, std::move(choices));
+            return [topic](Session& session) {
+              const bool statuses = *topic == std::vector<std::string>{"exit"};
+              session.print(statuses ? "Exit statuses:\n" + exit_status_text() : help_for(*topic));
+              return kExitOk;
+            };
+          }};
 }
 
 }  // namespace yoke

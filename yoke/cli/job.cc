@@ -73,7 +73,8 @@ int run_job(Session& session, const RunOptions& options) {
                .own_program = options.argv.front() == "yoke",
                .folder = options.folder,
                .policy = options.policy == "restart" ? JobPolicy::kRestart : JobPolicy::kStop,
-               .oversubscribe = options.oversubscribe};
+               .oversubscribe = options.oversubscribe,
+               .oversubscribe_option = "--oversubscribe"};
   for (const std::string& text : options.environment) spec.environment.push_back(parse_variable(text));
   if (options.timeout.value > 0) spec.time_limit = options.timeout;
   const OutputStyle lines = options.no_prefix ? OutputStyle::kPlain : OutputStyle::kPrefixed;

@@ -147,11 +147,13 @@ void OptionTable::positional(std::string name, std::string help, std::optional<s
                    .set = [&target](const std::string& text) { target = text; }});
 }
 
-void OptionTable::positionals(std::string name, std::string help, std::vector<std::string>& target, Presence presence) {
+void OptionTable::positionals(std::string name, std::string help, std::vector<std::string>& target, Presence presence,
+                              std::vector<std::string> first_words) {
   rows_.push_back({.kind = OptionRow::Kind::kPositionals,
                    .name = std::move(name),
                    .help = std::move(help),
                    .presence = presence,
+                   .choices = std::move(first_words),
                    .set = [&target](const std::string& text) { target.push_back(text); }});
 }
 

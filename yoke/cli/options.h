@@ -48,8 +48,9 @@ class OptionTable {
   void positional(std::string name, std::string help, std::string& target, Presence presence,
                   std::vector<std::string> choices = {});
   void positional(std::string name, std::string help, std::optional<std::string>& target, Presence presence);
-  // Any number of them; none only where they are optional.
-  void positionals(std::string name, std::string help, std::vector<std::string>& target, Presence presence);
+  // Any number of them; none only where they are optional. `first_words` are for completion only.
+  void positionals(std::string name, std::string help, std::vector<std::string>& target, Presence presence,
+                   std::vector<std::string> first_words = {});
   void rest(std::string name, std::string help, std::vector<std::string>& target);  // all that follows, after "--"
 
   const std::vector<OptionRow>& rows() const { return rows_; }

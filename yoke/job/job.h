@@ -118,6 +118,7 @@ struct JobSpec {
   std::optional<Seconds> time_limit = {};  // for the whole of it
   Seconds grace{1};                        // between SIGTERM and SIGKILL
   bool oversubscribe = false;              // more than four ranks for each core are let pass
+  std::string oversubscribe_option = {};   // how the caller lets the user say so, for the hint
   JobInterrupts interrupts = JobInterrupts::kEndTheJob;
   OutputForm output_form = OutputForm::kLines;
   std::function<void(const RankOutput&)> on_output = {};

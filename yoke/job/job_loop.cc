@@ -262,7 +262,9 @@ void JobLoop::greet(std::size_t index, const Hello& hello) {
                      Error(ErrorCode::kUsage,
                            fmt::format("{} ranks on {} are more than its {} cores take: {} for each are the most",
                                        ranks, name, hello.cores, kRanksPerCore),
-                           "ask for fewer, or say --oversubscribe"));
+                           spec_.oversubscribe_option.empty()
+                               ? "ask for fewer"
+                               : fmt::format("ask for fewer, or say {}", spec_.oversubscribe_option)));
   }
   node.hello = hello;
   node.channel->send(to_message(MessageType::kHello, ours));

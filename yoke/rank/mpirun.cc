@@ -4,12 +4,12 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
-#include "yoke/base/error.h"
+#include "yoke/base/files.h"
 #include "yoke/base/process.h"
-#include "yoke/job/job.h"
 #include "yoke/remote/carry.h"
 #include "yoke/remote/local_shell.h"
 #include "yoke/remote/ssh_shell.h"
@@ -18,6 +18,9 @@ namespace yoke {
 namespace {
 
 using namespace literals;
+
+constexpr std::string_view kErrorMark = "yoke: ";
+constexpr std::string_view kHintMark = "  hint: ";
 
 // Where the program lies on all nodes: the same path, or mpirun could not start it.
 std::string carry_everywhere(const Cluster& cluster) {
@@ -57,15 +60,12 @@ std::map<std::string, std::string> open_mpi_settings(const MpirunTask& task) {
   return settings;
 }
 
-std::vector<std::string> mpirun_line(const MpirunTask& task, const std::string& program) {
+std::vector<std::string> mpirun_line(const MpirunTask& task, const std::string& program,
+                                     const std::optional<std::filesystem::path>& hostfile) {
   std::vector<std::string> line = {"mpirun", "-np", fmt::format("{}", task.ranks), "-x", task.variable};
   if (geteuid() == 0) line.emplace_back("--allow-run-as-root");
-  if (task.cluster) {
-    std::vector<std::string> hosts;
-    for (const JobNode& node : spread_ranks(task.cluster->nodes, task.ranks)) {
-      hosts.push_back(fmt::format("{}:{}", node.node.address, node.ranks));
-    }
-    line.insert(line.end(), {"--host", fmt::format("{}", fmt::join(hosts, ","))});
+  if (hostfile) {
+    line.insert(line.end(), {"--hostfile", hostfile->native()});
   } else {
     line.emplace_back("--oversubscribe");
   }
@@ -73,7 +73,57 @@ std::vector<std::string> mpirun_line(const MpirunTask& task, const std::string& 
   return line;
 }
 
+// The last words of ranks (print_rank_error), taken out of what mpirun and its ranks write.
+class LastWords {
+ public:
+  // False where the line is none of them.
+  bool take(std::string_view line) {
+    if (line.starts_with(kHintMark) && !words_.empty()) {
+      hint_ = line.substr(kHintMark.size());
+      return true;
+    }
+    if (!line.starts_with(kErrorMark)) return false;
+    const std::string word(line.substr(kErrorMark.size()));
+    // Ranks that fail alike say the same.
+    if (std::find(words_.begin(), words_.end(), word) == words_.end() && words_.size() < kWordsMost) {
+      words_.push_back(word);
+    }
+    return true;
+  }
+
+  // mpirun ends as the first rank did that failed, and our ranks as their error says.
+  Error error(const Outcome& outcome) const {
+    if (words_.empty()) return Error(ErrorCode::kUnavailable, "mpirun " + outcome.describe());
+    ErrorCode code = ErrorCode::kUnavailable;
+    for (const ErrorCodeInfo& row : error_codes()) {
+      if (row.exit_status == outcome.exit_status) code = row.code;
+    }
+    return Error(code, fmt::format("{}", fmt::join(words_, "; ")), hint_);
+  }
+
+ private:
+  static constexpr std::size_t kWordsMost = 4;
+  std::vector<std::string> words_;
+  std::string hint_;
+};
+
 }  // namespace
+
+void print_rank_error(const Error& error) {
+  fmt::print(stderr, "{}{}\n", kErrorMark, error.message());
+  if (!error.hint().empty()) fmt::print(stderr, "{}{}\n", kHintMark, error.hint());
+}
+
+std::string open_mpi_hostfile(const std::vector<JobNode>& nodes) {
+  std::string text;
+  for (const JobNode& node : nodes) {
+    text += fmt::format("{} slots={}", node.node.address, node.ranks);
+    if (node.node.user) text += fmt::format(" username={}", *node.node.user);
+    if (node.node.port != 22) text += fmt::format(" port={}", node.node.port);
+    text += '\n';
+  }
+  return text;
+}
 
 void run_under_mpirun(const MpirunTask& task) {
   if (!is_installed("mpirun")) {
@@ -81,19 +131,28 @@ void run_under_mpirun(const MpirunTask& task) {
   }
   const std::string program =
       task.cluster ? carry_everywhere(*task.cluster) : std::filesystem::read_symlink("/proc/self/exe").native();
-  const Outcome outcome = run({.argv = mpirun_line(task, program),
+  const ScratchDir scratch("yoke-mpirun");
+  std::optional<std::filesystem::path> hostfile;
+  if (task.cluster) {
+    hostfile = scratch.path() / "hosts";
+    write_file_atomically(*hostfile, open_mpi_hostfile(spread_ranks(task.cluster->nodes, task.ranks)));
+  }
+  LastWords last_words;
+  const Outcome outcome = run({.argv = mpirun_line(task, program, hostfile),
                                .environment = open_mpi_settings(task),
                                .timeout = Seconds{24 * 3600},
                                .on_line = [&](OutputStream stream, std::string_view line) {
-                                 if (stream == OutputStream::kErr && task.on_error_line) {
-                                   task.on_error_line(line);
-                                 } else if (stream == OutputStream::kErr) {
-                                   fmt::print(stderr, "{}\n", line);
-                                 } else {
+                                 if (stream == OutputStream::kOut) {
                                    task.on_output(std::string(line) + "\n");
+                                 } else if (last_words.take(line)) {
+                                   return;
+                                 } else if (task.on_error_line) {
+                                   task.on_error_line(line);
+                                 } else {
+                                   fmt::print(stderr, "{}\n", line);
                                  }
                                }});
-  if (!outcome.ok()) throw Error(ErrorCode::kUnavailable, "mpirun " + outcome.describe());
+  if (!outcome.ok()) throw last_words.error(outcome);
 }
 
 }  // namespace yoke

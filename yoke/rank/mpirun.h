@@ -4,7 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "yoke/base/error.h"
+#include "yoke/job/job.h"
 #include "yoke/spec/cluster.h"
 
 namespace yoke {
@@ -20,7 +23,13 @@ struct MpirunTask {
   std::function<void(std::string_view line)> on_error_line = {};  // and to standard error, where it else goes as it is
 };
 
-// Returns when all ranks ended well; else throws what mpirun said.
+// Returns when all ranks ended well; else throws what they said of it by print_rank_error, or else what mpirun did.
 void run_under_mpirun(const MpirunTask& task);
+
+// To standard error, the last words of a rank that ends: whoever started it knows them by their form.
+void print_rank_error(const Error& error);
+
+// What the nodes are to Open MPI: a line for each, with its ranks and how ssh reaches it.
+std::string open_mpi_hostfile(const std::vector<JobNode>& nodes);
 
 }  // namespace yoke

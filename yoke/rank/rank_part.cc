@@ -5,6 +5,7 @@
 #include <new>
 
 #include "yoke/base/error.h"
+#include "yoke/rank/mpirun.h"
 
 namespace yoke {
 namespace {
@@ -22,7 +23,8 @@ int run_rank_part(const std::function<void()>& work) noexcept {
     work();
     return 0;
   } catch (const Error& error) {
-    return say(error.message().c_str(), error.code());
+    print_rank_error(error);
+    return error.exit_status();
   } catch (const std::bad_alloc&) {
     return say("out of memory", ErrorCode::kExhausted);
   } catch (const std::exception& unexpected) {

@@ -28,7 +28,7 @@ TEST(RankPart, EndsWithTheStatusAndTheWordsOfWhatWentWrong) {
   EXPECT_EQ(good.said, "");
   const PartEnd lost = end_of([] { throw Error(ErrorCode::kUnavailable, "rank 1 is gone", "a hint"); });
   EXPECT_EQ(lost.exit_status, 7);
-  EXPECT_EQ(lost.said, "rank 1 is gone\n");
+  EXPECT_EQ(lost.said, "yoke: rank 1 is gone\n  hint: a hint\n");
   const PartEnd full = end_of([] { throw std::bad_alloc(); });
   EXPECT_EQ(full.exit_status, 9);
   EXPECT_EQ(full.said, "out of memory\n");

@@ -1,14 +1,22 @@
 // All ranks of a launcher that gives them nothing but rank 0's address (torchrun, a LeaderWorkerSet) tell each other
 // one text: rank 0 listens, the others come, and everybody leaves with the texts of all, by rank.
 //
-//   const std::vector<std::string> all = meet({.rank = 1, .size = 4, .at = {"10.0.0.1", 29501}}, mine, deadline);
+//   const auto all = meet({.rank = 1, .size = 4, .host = "head", .port = 29501},
+//                         [](const std::string& own_address) { return listen_there(own_address); }, deadline);
 //
-// Whoever speaks otherwise, or claims a rank that is taken or none, is dropped. At the deadline kTimeout names the
-// ranks that did not come. The network is trusted as far as the launcher trusts it.
+// A text is made once the rank knows the address of its machine by which the others are reached: the one by which it
+// came to rank 0, on rank 0 the one by which the others came. Rank 0's name may lead to loopback on its own machine
+// (Debian writes it so into /etc/hosts): whoever came by that has rank 0's address.
+//
+// Rank 0 and its name may both come later than the others. Whoever speaks otherwise, or claims a rank that is taken or
+// none, is dropped. At the deadline kTimeout names the ranks that did not come. The network is trusted as far as the
+// launcher trusts it.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "yoke/base/result.h"
 #include "yoke/base/socket.h"
 
 namespace yoke {
@@ -16,11 +24,15 @@ namespace yoke {
 struct Rendezvous {
   int rank = 0;
   int size = 1;
-  Endpoint at;  // where rank 0 listens
+  std::string host = "127.0.0.1";     // rank 0's machine: a name or an address
+  int port = 0;                       // where rank 0 listens
+  std::string listen_on = "0.0.0.0";  // of rank 0: its machine's addresses, all of them or one
 };
-std::vector<std::string> meet(const Rendezvous& group, const std::string& mine, Deadline deadline);
 
-// The first address of a name, or the address itself. Throws Error(kNotFound).
-std::string resolve_address(const std::string& name);
+using TellOwn = std::function<std::string(const std::string& own_address)>;
+std::vector<std::string> meet(const Rendezvous& group, const TellOwn& mine, Deadline deadline);
+
+// The first address of a name, or the address itself; kNotFound where it has none.
+Result<std::string> resolve_address(const std::string& name);
 
 }  // namespace yoke

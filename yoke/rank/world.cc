@@ -1,23 +1,21 @@
 #include "yoke/rank/world.h"
 
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <cstring>
+#include <charconv>
 #include <memory>
 #include <mutex>
 
 #include "yoke/base/error.h"
 #include "yoke/base/ip.h"
+#include "yoke/base/text.h"
 #include "yoke/comm/mpi/mpi.h"
 #include "yoke/job/rank_channel.h"
 #include "yoke/rank/group.h"
+#include "yoke/rank/own_address.h"
 #include "yoke/rank/rendezvous.h"
 
 namespace yoke {
@@ -26,40 +24,57 @@ namespace {
 // All members were there when the list was made, so connecting is quick, or somebody has gone since.
 constexpr Seconds kAttempt{5};
 
-std::vector<Ipv4> own_addresses() {
-  std::vector<Ipv4> addresses;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return addresses;
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
-  for (const ifaddrs* entry = list; entry; entry = entry->ifa_next) {
-    if (!entry->ifa_addr || entry->ifa_addr->sa_family != AF_INET) continue;
-    sockaddr_in address{};
-    std::memcpy(&address, entry->ifa_addr, sizeof address);
-    addresses.push_back(Ipv4{ntohl(address.sin_addr.s_addr)});
-  }
-  return addresses;
-}
-
 std::string host_name() {
   std::array<char, 256> name{};
   gethostname(name.data(), name.size() - 1);
   return name.data();
 }
 
-// Where to listen in a group whose launcher does not say: on the halves that the cluster file gives this node, else on
-// the first address that other machines may reach.
-DirectListener::Halves halves_here(const WorldOptions& options) {
-  DirectListener::Halves halves;
-  if (const ClusterNode* node = options.cluster ? find_own_node(*options.cluster) : nullptr) {
-    for (std::size_t i = 0; i < node->halves.size(); ++i) {
-      halves.emplace_back(std::string(1, static_cast<char>('A' + i)), to_string(node->halves[i].address.address));
-    }
+// A process that MPI does not know is a world of its own to it, and would measure or compute alone, to no error.
+void check_same_place(const RankPlace& place, const MpiSession& mpi) {
+  if (mpi.rank() == place.rank && mpi.size() == place.size) return;
+  const std::string_view launcher = to_string(place.origin);
+  throw Error(ErrorCode::kConflict,
+              fmt::format("{} says that this is rank {} of {}, but MPI ({}) says rank {} of {}", launcher, place.rank,
+                          place.size, mpi.version(), mpi.rank(), mpi.size()),
+              place.origin == RankOrigin::kSlurm
+                  ? "srun --mpi=pmix lets ranks find each other ('srun --mpi=list' says what this Slurm has)"
+                  : fmt::format("start it by the {} of that MPI, or unset the variables of another", launcher));
+}
+
+constexpr int kTorchPort = 29500;  // torchrun's own where none is said
+
+int port_of_launcher(const Environment& environment) {
+  const auto found = environment.find("MASTER_PORT");
+  if (found == environment.end()) return kTorchPort;
+  const std::string& text = found->second;
+  int port = 0;
+  const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (failure != std::errc() || rest != text.data() + text.size() || port < 1 || port > 65534) {
+    throw Error(ErrorCode::kInvalid, fmt::format("MASTER_PORT is '{}', which is no port", printable(text, 40)),
+                "set it to a number from 1 to 65534, the same on all ranks: the one above it is used");
   }
-  if (!halves.empty()) return halves;
-  for (const Ipv4 address : own_addresses()) {
-    if (!to_string(address).starts_with("127.")) return {{"network", to_string(address)}};
+  return port;
+}
+
+// Where the ranks meet. The launcher's own port is taken by the launcher; the next one is ours.
+Rendezvous rendezvous_of(const RankPlace& place, const Environment& environment) {
+  Rendezvous meeting{.rank = place.rank, .size = place.size};
+  if (place.size == 1) return meeting;
+  const bool in_set = place.origin == RankOrigin::kLeaderWorkerSet;
+  const char* const variable = in_set ? "LWS_LEADER_ADDRESS" : "MASTER_ADDR";
+  const auto host = environment.find(variable);
+  if (host == environment.end() || host->second.empty()) {
+    throw Error(ErrorCode::kInvalid, fmt::format("{} did not say where rank 0 is", to_string(place.origin)),
+                fmt::format("set {} to the name or address of its machine", variable));
   }
-  return {};
+  meeting.host = host->second;
+  meeting.port = port_of_launcher(environment) + 1;
+  // Ranks of one machine are not to be seen on the network. Others come by any address: rank 0's own idea of its name
+  // is often 127.0.1.1.
+  if (place.rank == 0 && place.local_size == place.size)
+    meeting.listen_on = value_or_throw(resolve_address(meeting.host));
+  return meeting;
 }
 
 // A rank that the job's supervisor started.
@@ -138,7 +153,10 @@ class LaunchedWorld final : public World {
   LaunchedWorld(const RankPlace& place, const WorldOptions& options) : World(place) {
     const bool by_mpi = place.origin == RankOrigin::kOpenMpi || place.origin == RankOrigin::kMpich ||
                         place.origin == RankOrigin::kSlurm;
-    if (by_mpi) mpi_ = MpiSession::start();
+    if (by_mpi) {
+      mpi_ = MpiSession::start();
+      check_same_place(place, *mpi_);
+    }
     if (options.carrier == Carrier::kMpi || (by_mpi && options.carrier == Carrier::kAuto)) {
       if (!by_mpi) {
         throw Error(ErrorCode::kUsage, fmt::format("mpi needs ranks that MPI started, not {}", to_string(place.origin)),
@@ -148,10 +166,15 @@ class LaunchedWorld final : public World {
       return;
     }
     const Deadline deadline = Deadline::after(options.join_limit);
-    group_ = std::make_unique<Group>(DirectListener::open(halves_here(options)), place_, options);
-    const std::string mine = member_text(place_.node.empty() ? host_name() : place_.node, group_->endpoints());
-    group_->connect(membership_from_texts(mpi_ ? mpi_->exchange(mine, deadline) : meet(rendezvous(), mine, deadline)),
-                    deadline);
+    const Environment environment = environment_now();
+    const auto mine = [&](const std::string& own_address) {
+      auto listener = DirectListener::open(halves_here(environment, options.cluster, own_address));
+      group_ = std::make_unique<Group>(std::move(listener), place_, options);
+      return member_text(place_.node.empty() ? host_name() : place_.node, group_->endpoints());
+    };
+    const auto texts = mpi_ ? mpi_->exchange(mine(default_address().value_or("")), deadline)
+                            : meet(rendezvous_of(place_, environment), mine, deadline);
+    group_->connect(membership_from_texts(texts), deadline);
   }
 
   Communicator& comm() override { return comm_ ? *comm_ : group_->comm(); }
@@ -163,20 +186,6 @@ class LaunchedWorld final : public World {
   void recover(const Error& failure) override { throw failure; }
 
  private:
-  // The launcher's own port is taken by the launcher; the next one is ours.
-  Rendezvous rendezvous() const {
-    const Environment environment = environment_now();
-    const bool in_set = place_.origin == RankOrigin::kLeaderWorkerSet;
-    const auto address = environment.find(in_set ? "LWS_LEADER_ADDRESS" : "MASTER_ADDR");
-    if (address == environment.end()) {
-      throw Error(ErrorCode::kInvalid, fmt::format("{} did not say where rank 0 is", to_string(place_.origin)),
-                  "MASTER_ADDR or LWS_LEADER_ADDRESS must be set");
-    }
-    const auto port = environment.find("MASTER_PORT");
-    const int number = port == environment.end() ? 29500 : std::atoi(port->second.c_str());
-    return {.rank = place_.rank, .size = place_.size, .at = {resolve_address(address->second), number + 1}};
-  }
-
   std::shared_ptr<MpiSession> mpi_;
   std::unique_ptr<Communicator> comm_;
   std::unique_ptr<Group> group_;

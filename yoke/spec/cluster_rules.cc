@@ -40,9 +40,9 @@ void check_name(const std::string& place, std::string_view what, std::string_vie
          "use letters, digits, '-', '_' and '.', at most 63, with a letter or digit first");
 }
 
-// A host name or an IP address. Nothing that starts with '-': it would be an option to ssh.
+// A host name or an IPv4 address. Nothing that starts with '-': it would be an option to ssh.
 bool is_address(std::string_view text) {
-  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:%";
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_";
   return !text.empty() && text.size() <= 253 && text.front() != '-' &&
          text.find_first_not_of(kAllowed) == std::string_view::npos;
 }
@@ -57,9 +57,14 @@ void check_nodes(const Cluster& cluster, const Document& document) {
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
     const ClusterNode& node = cluster.nodes[i];
     check_name(where_node(document, i, "name"), "a node's name", node.name);
+    if (node.address.find(':') != std::string::npos) {
+      refuse(where_node(document, i, "address"),
+             fmt::format("'{}' is no IPv4 address, and others are not supported", printable(node.address, 70)),
+             "give the IPv4 address or host name that ssh reaches; the port has a key of its own");
+    }
     if (!is_address(node.address)) {
       refuse(where_node(document, i, "address"), fmt::format("'{}' is no address", printable(node.address, 70)),
-             "give the host name or IP address that ssh reaches");
+             "give the host name or IPv4 address that ssh reaches");
     }
     if (node.user) check_name(where_node(document, i, "user"), "a user's name", *node.user);
     if (node.port < 1 || node.port > 65535) {

@@ -1,9 +1,11 @@
 #include "yoke/comm/mpi/mpi_group.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
+#include "yoke/comm/mpi/mpi_parts.h"
 #include "yoke/comm/operation.h"
 #include "yoke/comm/reduce.h"
 
@@ -67,11 +69,24 @@ void MpiGroup::finish(MpiHandle request, const Bound& bound) {
 }
 
 void MpiGroup::carry_out(const Collective& operation, Deadline deadline) {
-  if (operation.count > static_cast<std::size_t>(std::numeric_limits<int>::max() / size_)) {
-    throw Error(ErrorCode::kUnsupported, signature(operation) + " is more than MPI counts (2^31 - 1 elements)",
+  const Bound bound{operation, deadline};
+  const std::size_t most = session_->count_most();
+  const auto ranks = static_cast<std::size_t>(size_);
+  if (!has_part_of_each_rank(operation.kind)) {
+    // Offsets of parts are counts too, and those of equal parts may reach beyond the end by one element for each rank.
+    return for_each_part(operation, most - ranks, [&](const Collective& part) { carry_out_at_once(part, bound); });
+  }
+  // MPI counts what each rank has, but both families multiply it by the ranks in an int.
+  if (operation.count > most / ranks) {
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("{} for each of {} ranks is more than MPI counts ({} elements in all)",
+                            signature(operation), size_, most),
                 "do it in several operations");
   }
-  const Bound bound{operation, deadline};
+  carry_out_at_once(operation, bound);
+}
+
+void MpiGroup::carry_out_at_once(const Collective& operation, const Bound& bound) {
   if (is_point_to_point(operation.kind)) return exchange(operation, bound);
   if (!reduces(operation.kind)) return start_and_finish(operation, bound);
   if (mpi_can_reduce(operation.type, operation.op)) return reduce_by_mpi(operation, bound);

@@ -32,6 +32,7 @@ class MpiGroup {
 
   MpiGroup(std::shared_ptr<MpiSession> session, MpiHandle comm);
 
+  void carry_out_at_once(const Collective& operation, const Bound& bound);
   void start_and_finish(const Collective& operation, const Bound& bound);
   void reduce_by_mpi(const Collective& operation, const Bound& bound);
   void reduce_here(const Collective& operation, const Bound& bound);

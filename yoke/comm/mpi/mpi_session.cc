@@ -6,7 +6,8 @@
 #include <atomic>
 #include <numeric>
 
-#include "yoke/base/log.h"
+#include "yoke/comm/mpi/mpi_parts.h"
+#include "yoke/comm/operation.h"
 
 namespace yoke {
 namespace {
@@ -20,24 +21,26 @@ constexpr Seconds kForwardingTime = 300_ms;
 
 // The watchdog's last word. Nobody above can report it: the thread that could is stuck inside MPI.
 void end_job(const MpiLibrary& library, int rank, const Error& reason) {
-  log(LogLevel::kError, "rank {}: {}; {}", rank, reason.message(), reason.hint());
+  fmt::print(stderr, "yoke: rank {}: {}\n  hint: {}\n", rank, reason.message(), reason.hint());
   real_clock().sleep(kForwardingTime);
   library.call().Abort(library.constant().comm_world, reason.exit_status());
 }
 
 }  // namespace
 
-std::shared_ptr<MpiSession> MpiSession::start() {
+std::shared_ptr<MpiSession> MpiSession::start(std::size_t count_most) {
   static std::atomic<bool> started = false;
   if (started.exchange(true)) {
     throw Error(ErrorCode::kConflict, "MPI was started in this process before",
                 "keep the session: MPI cannot be started twice");
   }
-  struct Session : MpiSession {};
-  return std::make_shared<Session>();
+  struct Session : MpiSession {
+    explicit Session(std::size_t count_most) : MpiSession(count_most) {}
+  };
+  return std::make_shared<Session>(count_most);
 }
 
-MpiSession::MpiSession() {
+MpiSession::MpiSession(std::size_t count_most) : count_most_(count_most) {
   const MpiFunctions& mpi = library_.call();
   int provided = 0;
   library_.check(mpi.Init_thread(nullptr, nullptr, kThreadMultiple, &provided), "MPI_Init_thread");
@@ -121,13 +124,15 @@ std::vector<std::string> MpiSession::exchange(const std::string& mine, Deadline 
   return texts;
 }
 
-void MpiSession::plain_all_reduce(const void* send, void* receive, std::size_t count, DType type, ReduceOp op) {
-  const void* from = send == receive ? library_.constant().in_place : send;
-  library_.check(library_.call().Allreduce(from, receive, static_cast<int>(count), library_.type_of(type),
-                                           library_.op_of(op), comm_),
-                 "MPI_Allreduce");
+void MpiSession::plain_all_reduce(const Collective& operation, Deadline deadline) {
+  const MpiWatchdog::Guard guard(
+      *watchdog_, [&operation] { return "plain " + signature(operation); }, deadline);
+  for_each_part(operation, count_most_, [&](const Collective& part) {
+    const void* from = part.send == part.receive ? library_.constant().in_place : part.send;
+    library_.check(library_.call().Allreduce(from, part.receive, static_cast<int>(part.count),
+                                             library_.type_of(part.type), library_.op_of(part.op), comm_),
+                   "MPI_Allreduce");
+  });
 }
-
-void MpiSession::plain_barrier() { library_.check(library_.call().Barrier(comm_), "MPI_Barrier"); }
 
 }  // namespace yoke

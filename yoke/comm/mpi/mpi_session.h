@@ -8,6 +8,7 @@
 // Shared by the communicators made from it; the last owner finalizes MPI, unless an operation was left unfinished: then
 // MPI may still write to its buffers, so no further call is made and the launcher sees a rank end without finalizing.
 #pragma once
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -21,8 +22,11 @@ namespace yoke {
 
 class MpiSession {
  public:
+  // What MPI's int counts in one call. Tests ask for less, to see larger operations go in parts.
+  static constexpr std::size_t kCountMost = std::numeric_limits<int>::max();
+
   // Throws kNotFound where there is no MPI, kConflict the second time.
-  static std::shared_ptr<MpiSession> start();
+  static std::shared_ptr<MpiSession> start(std::size_t count_most = kCountMost);
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
@@ -34,13 +38,14 @@ class MpiSession {
   // Everybody's text, by rank; all ranks call it.
   std::vector<std::string> exchange(const std::string& mine, Deadline deadline = Deadline::after({30}));
 
-  // MPI's own blocking calls on all ranks, with nothing around them. f32, i32 or i8; sum, max or min.
-  void plain_all_reduce(const void* send, void* receive, std::size_t count, DType type, ReduceOp op);
-  void plain_barrier();
+  // MPI's own blocking call on all ranks, with nothing around it but the watchdog, which ends the job at the deadline.
+  // f32, i32 or i8; sum, max or min.
+  void plain_all_reduce(const Collective& operation, Deadline deadline);
 
   // The rest is for communicators.
   const MpiLibrary& library() const { return library_; }
   MpiHandle comm() const { return comm_; }
+  std::size_t count_most() const { return count_most_; }  // elements of one call
   MpiWatchdog& watchdog() { return *watchdog_; }
   // Makes every operation of this process throw `reason` from now on.
   void fail(const Error& reason);
@@ -49,8 +54,9 @@ class MpiSession {
   void finish(MpiHandle request, const MpiWhat& what, Deadline deadline);
 
  private:
-  MpiSession();
+  explicit MpiSession(std::size_t count_most);
 
+  std::size_t count_most_;
   MpiLibrary library_;
   MpiHandle comm_ = nullptr;  // a copy of MPI_COMM_WORLD, so that nobody else's messages meet ours
   int rank_ = 0;

@@ -4,7 +4,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <future>
@@ -77,11 +79,57 @@ TEST(MpiRank, DISABLED_ExchangesTexts) {
   for (int r = 0; r < session->size(); ++r) expected.push_back(std::string(static_cast<std::size_t>(r) * 3, 'x'));
   EXPECT_EQ(session->exchange(expected[static_cast<std::size_t>(session->rank())]), expected);
   std::vector<float> values(3, 1);
-  session->plain_all_reduce(values.data(), values.data(), 3, DType::kF32, ReduceOp::kSum);
+  const Collective plain{
+      .kind = CollectiveKind::kAllReduce, .send = values.data(), .receive = values.data(), .count = values.size()};
+  session->plain_all_reduce(plain, Deadline::after(30_s));
   EXPECT_THAT(values, testing::Each(static_cast<float>(session->size())));
   EXPECT_THROW(MpiSession::start(), Error) << "a second session in one process";
   const auto comm = make_mpi(session);
   EXPECT_THROW(comm->rebuild({}, Deadline::after(1_s)), Error);
+}
+
+// Element i of every rank's input.
+float element(std::size_t i) { return static_cast<float>(i % 100); }
+
+// With calls of at most 1000 elements, by MPI's arithmetic and by ours.
+TEST(MpiRank, DISABLED_CutsWhatIsMoreThanMpiCounts) {
+  const auto session = MpiSession::start(1000);
+  const auto comm = make_mpi(session);
+  constexpr std::size_t kCount = 2503;
+  std::vector<float> plain(kCount), sums(kCount), moved(kCount);
+  std::vector<std::uint16_t> halves(kCount, 0x3f80);  // 1.0 in bf16
+  for (std::size_t i = 0; i < kCount; ++i) sums[i] = plain[i] = moved[i] = element(i);
+  const Collective reduction{
+      .kind = CollectiveKind::kAllReduce, .send = plain.data(), .receive = plain.data(), .count = kCount};
+  session->plain_all_reduce(reduction, Deadline::after(30_s));
+  all_reduce(*comm, sums.data(), kCount, DType::kF32);
+  all_reduce(*comm, halves.data(), kCount, DType::kBf16);
+  if (comm->rank() != 1) std::fill(moved.begin(), moved.end(), -1.0F);
+  broadcast(*comm, moved.data(), kCount, DType::kF32, 1);
+  const auto ranks = static_cast<float>(comm->size());
+  for (std::size_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(plain[i], ranks * element(i)) << i;
+    ASSERT_EQ(sums[i], ranks * element(i)) << i;
+    ASSERT_EQ(moved[i], element(i)) << i;
+    ASSERT_EQ(halves[i], comm->size() == 2 ? 0x4000 : 0x4040) << i;  // 2.0 or 3.0
+  }
+}
+
+TEST(MpiRank, DISABLED_RefusesOnlyWhatAllRanksTogetherHaveTooMuchOf) {
+  const auto comm = make_mpi(MpiSession::start(1000));
+  const auto ranks = static_cast<std::size_t>(comm->size());
+  std::vector<float> mine(1000, 1), all(ranks * 1000);
+  all_gather(*comm, mine.data(), all.data(), 1000 / ranks, DType::kF32);
+  EXPECT_EQ(all[1000 / ranks * ranks - 1], 1);
+  try {
+    all_gather(*comm, mine.data(), all.data(), 1000 / ranks + 1, DType::kF32);
+    ADD_FAILURE() << "it was not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), fmt::format("all-gather of {} f32 for each of {} ranks is more than MPI counts (1000 "
+                                           "elements in all)",
+                                           1000 / ranks + 1, ranks));
+  }
+  barrier(*comm);  // the group goes on
 }
 
 // As a rank that failed ends; mpirun drops lines that it has not forwarded when it sees the end.
@@ -96,12 +144,18 @@ TEST(MpiRank, DISABLED_WaitsInVain) {
   const auto session = MpiSession::start();
   const auto comm = make_mpi(session, {.operation_timeout = 200_ms});
   if (comm->rank() == 1) {
+    if (variable("YOKE_TEST_MPI_KIND") == "plain") raise(SIGSTOP);
     real_clock().sleep(60_s);
     return;
   }
-  const bool blocking = variable("YOKE_TEST_MPI_KIND") == "all-reduce";
+  const std::string kind = variable("YOKE_TEST_MPI_KIND");
   float value = 1;
-  if (blocking) all_reduce(*comm, &value, 1, DType::kF32);
+  if (kind == "all-reduce") all_reduce(*comm, &value, 1, DType::kF32);
+  if (kind == "plain") {
+    session->plain_all_reduce(
+        {.kind = CollectiveKind::kAllReduce, .send = &value, .receive = &value, .count = 1, .type = DType::kF32},
+        Deadline::after(200_ms));
+  }
   EXPECT_THROW(barrier(*comm), Error);
   try {
     barrier(*comm);
@@ -158,6 +212,21 @@ TEST_P(MpiLaunchers, AReductionThatIsNotJoinedEndsTheJobAtItsDeadline) {
   const Outcome outcome = run_ranks(GetParam(), 2, "WaitsInVain", {{"YOKE_TEST_MPI_KIND", "all-reduce"}});
   EXPECT_FALSE(outcome.ok() || outcome.timed_out) << outcome.describe();
   EXPECT_THAT(outcome.err, HasSubstr("rank 0: all-reduce of 1 f32 (sum) did not end in time"));
+}
+
+TEST_P(MpiLaunchers, PlainMpiBesideAStoppedRankEndsTheJobAtItsDeadline) {
+  const Outcome outcome = run_ranks(GetParam(), 2, "WaitsInVain", {{"YOKE_TEST_MPI_KIND", "plain"}});
+  EXPECT_FALSE(outcome.ok() || outcome.timed_out) << outcome.describe();
+  EXPECT_THAT(outcome.err, HasSubstr("rank 0: plain all-reduce of 1 f32 (sum) did not end in time"));
+}
+
+TEST_P(MpiLaunchers, MoreElementsThanMpiCountsGoInParts) {
+  for (const int ranks : {2, 3}) {
+    for (const char* test : {"CutsWhatIsMoreThanMpiCounts", "RefusesOnlyWhatAllRanksTogetherHaveTooMuchOf"}) {
+      const Outcome outcome = run_ranks(GetParam(), ranks, test);
+      EXPECT_TRUE(outcome.ok()) << ranks << " ranks: " << outcome.describe() << outcome.out << outcome.err;
+    }
+  }
 }
 
 TEST_P(MpiLaunchers, AbortEndsWhatIsUnderWay) {
