@@ -47,10 +47,24 @@ TEST_F(Chat, AFullContextForgetsTheOldestTurnsAndSaysSo) {
 TEST_F(Chat, AMessageThatIsWrongEndsNothing) {
   const Outcome outcome =
       yoke({"chat", kNano, "--context", "64"}, "\xff\n" + std::string(2000, 'x') + "\n" + kQuestion + "\n");
-  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  EXPECT_EQ(outcome.exit_status, 4) << "told where a turn of a pipe failed; " << outcome.err;
   EXPECT_EQ(outcome.out, kAnswer + "\n");
   EXPECT_THAT(outcome.err, HasSubstr("the message is not UTF-8"));
   EXPECT_THAT(outcome.err, HasSubstr("room for 64"));
+}
+
+TEST_F(Chat, EveryTurnOfAProgramIsAnsweredAlsoByAnError) {
+  const Outcome outcome = yoke({"chat", kNano, "--json", "--context", "64", "-n", "5"},
+                               "\xff\n" + std::string(2000, 'x') + "\n/quit\n/help\n" + kQuestion + "\n");
+  EXPECT_EQ(outcome.exit_status, 4) << outcome.err;
+  const std::vector<std::string> lines = split(outcome.out, '\n');
+  ASSERT_EQ(lines.size(), 6U) << outcome.out;
+  for (int i = 0; i < 2; ++i) {
+    const Document turn = parse_json(lines[i], "a line");
+    ASSERT_TRUE(turn.find("error")) << lines[i];
+    EXPECT_EQ(turn.find("error")->find("code")->text, "invalid");
+  }
+  for (int i = 2; i < 5; ++i) EXPECT_TRUE(parse_json(lines[i], "a line").find("text")) << "no command: " << lines[i];
 }
 
 class ChatTerminal : public EngineTest, public testing::WithParamInterface<const char*> {};

@@ -196,6 +196,19 @@ TEST_F(LabRights, PlainNodesRunAsTheUser) {
   EXPECT_EQ(left(), "");
 }
 
+TEST_F(LabRights, AGameDayWithoutThemFailsOnceAndSaysHowToPlayIt) {
+  const Outcome outcome = run_script(as_weak_root, "$YOKE gameday --phase lab --json");
+  EXPECT_EQ(outcome.exit_status, 1) << outcome.err;
+  const Document day = parse_json(outcome.out, "out");
+  std::vector<std::string> verdicts;
+  for (const Document& phase : day.find("phases")->items) {
+    verdicts.push_back(phase.find("name")->text + " " + phase.find("verdict")->text);
+  }
+  EXPECT_EQ(verdicts, (std::vector<std::string>{"lab fail", "clean-up pass"})) << outcome.out;
+  EXPECT_NE(outcome.out.find("yoke gameday --plain"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("yoke lab up --plain"), std::string::npos) << outcome.out;
+}
+
 TEST_F(LabRights, PlainLabsGoDownWhateverIsKilled) {
   const Outcome outcome = run_script(as_weak_root, R"(
     $YOKE lab up --name $NAME --plain > /dev/null || exit 1

@@ -135,6 +135,25 @@ TEST_F(Run, IdsNeedNoTokenizer) {
   EXPECT_THAT(text.err, HasSubstr("--ids"));
 }
 
+TEST_F(Run, ATemplateOrTokenizerThatWeCannotReadStopsOnlyWhoNeedsIt) {
+  const fs::path model = scratch.path() / "model";
+  fs::copy(kNano, model);
+  write_file_atomically(model / "chat_template.jinja", "{% call f() %}{% endcall %}");
+  const Outcome refused = yoke({"run", "model", "-p", "Hi"});
+  EXPECT_EQ(refused.exit_status, 11) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("the statement 'call' is not supported"));
+  EXPECT_THAT(refused.err, HasSubstr("--raw"));
+  EXPECT_EQ(yoke({"chat", "model"}, "Hi\n").exit_status, 11);
+  const Outcome raw = yoke({"run", "model", "-p", "MTU 9000", "--raw", "-n", "3"});
+  EXPECT_EQ(raw.exit_status, 0) << raw.err;
+  EXPECT_EQ(yoke({"run", "model", "--ids", "5,6", "-n", "3"}).exit_status, 0);
+  write_file_atomically(model / "tokenizer.json", R"({"model": {"type": "Unigram", "vocab": []}})");
+  EXPECT_EQ(yoke({"run", "model", "-p", "Hi", "--raw"}).exit_status, 11);
+  const Outcome ids = yoke({"run", "model", "--ids", "5,6", "-n", "3"});
+  EXPECT_EQ(ids.exit_status, 0) << ids.err;
+  EXPECT_THAT(ids.err, HasSubstr("the answer is told as ids"));
+}
+
 TEST_F(Run, ATemplateThatLoopsForEverIsStopped) {
   for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"}) {
     fs::create_symlink(fs::path(kNano) / name, scratch.path() / name);

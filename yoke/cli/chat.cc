@@ -86,7 +86,8 @@ class Chat {
         sampling_(sampling_of(a.sampling, text)),
         at_terminal_(isatty(STDIN_FILENO) != 0 && !session.json) {}
 
-  void talk() {
+  // The exit status: of a pipe that of the first turn that failed, since nobody was there to see it.
+  int talk() {
     if (at_terminal_) engine_.print("Ask; /help tells the commands, Ctrl-D ends.\n");
     Typed typed;
     bool interrupted = false;  // just now, at the prompt
@@ -104,6 +105,7 @@ class Chat {
       if (input.kind == Input::Kind::kEnd || !take_line(input.line)) break;
     }
     if (at_terminal_) engine_.print("\n");
+    return at_terminal_ ? kExitOk : status_;
   }
 
  private:
@@ -111,20 +113,31 @@ class Chat {
   bool take_line(const std::string& line) {
     const std::string_view words = trim(line);
     if (words.empty()) return true;
-    if (words == "/quit" || words == "/exit") return false;
-    if (words.starts_with('/')) {
+    // A program's lines are messages, whatever they begin with.
+    if (words.starts_with('/') && !session_.json) {
+      if (words == "/quit" || words == "/exit") return false;
       obey(words);
       return true;
     }
+    asked_from_ = messages_.size();
     try {
       answer(words);
     } catch (const Error& error) {
       // What is wrong with this message is no end of the conversation; what ends the engine is.
       if (error.code() != ErrorCode::kInvalid) throw;
-      engine_.note(error.message() + (error.hint().empty() ? "" : "; " + error.hint()));
+      tell_failure(error);
       messages_.resize(asked_from_);
     }
     return true;
+  }
+
+  void tell_failure(const Error& error) {
+    if (status_ == kExitOk) status_ = error.exit_status();
+    engine_.note(error.message() + (error.hint().empty() ? "" : "; " + error.hint()));
+    if (session_.json) {
+      engine_.print(
+          print_json(Document::map({{"error", error_json(error, error.exit_status())}}), JsonLayout::kOneLine) + "\n");
+    }
   }
 
   void obey(std::string_view words) {
@@ -172,6 +185,7 @@ class Chat {
     int dropped = 0;
     while (std::ssize(ids) + room > context && messages_.size() > 2) {
       messages_.erase(messages_.begin(), messages_.begin() + 2);  // a question and its answer
+      asked_from_ = messages_.size() - 1;
       ++dropped;
       ids = encode();
     }
@@ -184,14 +198,12 @@ class Chat {
 
   void answer(std::string_view question) {
     check_utf8(question, "the message");
-    asked_from_ = messages_.size();
     messages_.push_back(chat_message("user", std::string(question)));
     Request request;
     request.prompt = encode_what_fits();
     request.answer_most = answer_most_;
     request.stop_ids = text_.stop_ids;
     request.sampling = sampling_;
-    asked_from_ = messages_.size() - 1;
     AnswerText words(text_, stops_);
     const Answered answered = engine_.ask(request, {.on_token =
                                                         [&](const Sampled& token) {
@@ -238,6 +250,7 @@ class Chat {
   std::size_t asked_from_ = 0;      // as many were there before the question
   std::optional<Answered> last_;
   std::size_t last_prompt_ = 0;
+  int status_ = kExitOk;
 };
 
 int run_chat(Session& session, const ChatArguments& a) {
@@ -245,6 +258,7 @@ int run_chat(Session& session, const ChatArguments& a) {
   if (const auto status = follow_if_not_first(spec)) return *status;
   const ModelText text = ModelText::load(a.engine.model);
   if (!text.chat) {
+    if (text.chat.error().code() != ErrorCode::kNotFound) throw Error(text.chat.error());
     throw Error(ErrorCode::kNotFound, fmt::format("'{}' has no chat template", a.engine.model),
                 "it continues plain text: yoke run MODEL -p TEXT");
   }
@@ -252,8 +266,7 @@ int run_chat(Session& session, const ChatArguments& a) {
   // Mistakes are told before the model is loaded.
   check_sampling(sampling_of(a.sampling, text), static_cast<TokenId>(request_limits(spec.engine).vocabulary));
   EngineSession engine(session, spec);
-  Chat(session, a, text, engine).talk();
-  return kExitOk;
+  return Chat(session, a, text, engine).talk();
 }
 
 }  // namespace
@@ -264,8 +277,9 @@ CommandRow chat_command() {
           .description =
               "Loads a model as 'yoke run' does and talks with it by its chat template. Ctrl-C stops an answer and not "
               "the program; Ctrl-D ends. When the context is full the oldest turns are forgotten, and that is said. "
-              "/help lists the commands of the conversation. From a pipe each line is a turn; with --json each answer "
-              "is a line of JSON.",
+              "/help lists the commands of the conversation. From a pipe each line is a turn, and the exit status is "
+              "not 0 where a turn failed; with --json every line is a message, also one that begins with '/', and each "
+              "turn answers with a line of JSON: an answer, or an error.",
           .examples = {{"yoke chat models/nano", "on this machine"},
                        {"yoke chat models/nano --ranks 2", "over two ranks: kill one, and it goes on"},
                        {"printf 'Hi\\nWhich cable joins two units?\\n' | yoke chat models/nano", "lines of a pipe"}},

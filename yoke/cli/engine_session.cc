@@ -155,6 +155,10 @@ void EngineSession::wait_until_ready() {
 }
 
 Answered EngineSession::ask(Request request, const AskHooks& hooks) {
+  return value_or_throw(try_ask(std::move(request), hooks));
+}
+
+Result<Answered> EngineSession::try_ask(Request request, const AskHooks& hooks) {
   request.id = ++last_id_;
   Answered answer;
   bool enough = false;
@@ -195,7 +199,7 @@ Answered EngineSession::ask(Request request, const AskHooks& hooks) {
     } else if (const auto* recovered = std::get_if<EngineRecovered>(&*event)) {
       take_recovery(*recovered);
     } else if (const auto* ended = std::get_if<RequestEnded>(&*event)) {
-      if (ended->error) throw Error(*ended->error);
+      if (ended->error) return Unexpected(*ended->error);
       answer.finish = enough && !answer.interrupted ? FinishReason::kStop : ended->reason;
       return answer;
     }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "yoke/base/result.h"
 #include "yoke/cli/command.h"
 #include "yoke/engine/scheduler.h"
 #include "yoke/serve/engine_host.h"
@@ -66,6 +67,8 @@ class EngineSession {
 
   // To the end of the answer. Throws where the engine refuses the request, and what ends the engine.
   Answered ask(Request request, const AskHooks& hooks);
+  // The same, with what is wrong with this request alone as a result: the engine goes on.
+  Result<Answered> try_ask(Request request, const AskHooks& hooks);
   // While nothing is asked: shows what happens, for so long at most. What ends the engine is thrown here too.
   void idle(Seconds time);
   std::optional<int> take_interrupt() { return host_->take_interrupt(); }

@@ -1,9 +1,10 @@
 // The answers that another implementation gave for a model: golden.json and golden.safetensors in its folder.
 //
 //   golden.json: {"cases": [{"prompt", "ids", "greedy"}…], "chat": [{"messages", "ids", "greedy"}…]}
-//   golden.safetensors: "logits.N" of case N, f32 [tokens, vocabulary]; "logits.long_last" of the case without "greedy"
+//   golden.safetensors: "logits.N" of case N, f32 [tokens, vocabulary]; "logits.long_last" of the last case with
+//   neither "greedy" nor logits of its own
 //
-// Everything but "ids" may be missing; logits may be of the last tokens only.
+// Everything but "ids" may be missing, though not from all cases; logits may be of the last tokens only.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -25,7 +26,7 @@ struct GoldenCase {
   std::optional<Tensor> logits;  // f32 [rows, V] of the last tokens of the prompt
 };
 
-// kNotFound where there is none; kInvalid where it is not of this form.
+// kNotFound where there is none; kInvalid where it is not of this form, or says nothing that an engine computes.
 std::vector<GoldenCase> load_golden(const std::filesystem::path& model);
 
 }  // namespace yoke

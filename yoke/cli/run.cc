@@ -82,12 +82,16 @@ std::vector<TokenId> prompt_ids(const RunArguments& a, const ModelText& text) {
   if (prompt.empty()) {
     throw Error(ErrorCode::kInvalid, "the prompt is empty", "a model continues what it is given: say something");
   }
-  const bool wants_chat = a.chat || a.system;
-  if (wants_chat && !text.chat) {
+  if (a.raw) return text.encode_raw(prompt);
+  if (!text.chat) {
+    const Error& why = text.chat.error();
+    if (why.code() != ErrorCode::kNotFound) {
+      throw Error(why.code(), why.message(), "--raw gives the text as it is, without the chat template");
+    }
+    if (!a.chat && !a.system) return text.encode_raw(prompt);
     throw Error(ErrorCode::kNotFound, fmt::format("'{}' has no chat template", a.engine.model),
                 "leave --chat and --system out: the text is then taken as it is");
   }
-  if (a.raw || !text.chat) return text.encode_raw(prompt);
   check_utf8(prompt, "the prompt");
   Document messages = Document::list();
   if (a.system) {
@@ -191,7 +195,7 @@ int run_prompt(Session& session, const RunArguments& a) {
   const ModelText text =
       ModelText::load(a.engine.model, a.ids ? ModelText::Need::kNothing : ModelText::Need::kTokenizer);
   if (!text.tokenizer && !a.sampling.stops.empty()) {
-    throw Error(ErrorCode::kUsage, "--stop needs a tokenizer, and the model has none", "leave it out");
+    throw Error(ErrorCode::kUsage, "--stop needs a tokenizer: " + text.tokenizer.error().message(), "leave it out");
   }
   Request request;
   request.prompt = prompt_ids(a, text);
@@ -204,6 +208,7 @@ int run_prompt(Session& session, const RunArguments& a) {
   check_request(request, limits);
   LogitsFile logits(a.logits, std::ssize(request.prompt), limits.vocabulary);
   EngineSession engine(session, spec);
+  if (!text.tokenizer && !session.quiet) engine.note(text.tokenizer.error().message() + ": the answer is told as ids");
   const auto say = [&](const std::string& piece) {
     if (!session.json) engine.print(piece);
   };

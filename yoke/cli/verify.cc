@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
@@ -27,6 +28,8 @@ struct Verified {
   std::optional<double> relative_error;   // nothing where there are no logits to compare with
   std::vector<TokenId> expected, greedy;  // what should follow, and what did
   std::optional<bool> same_ids;           // tokenizer and template give the prompt's ids; nothing where not asked
+  std::string ids_note;                   // why they could not be asked
+  std::optional<Error> error;             // what came instead of an answer
 
   std::size_t agreeing() const {  // tokens, up to the first that differs
     return static_cast<std::size_t>(
@@ -35,7 +38,7 @@ struct Verified {
   bool agrees(double tolerance) const {
     // Also false for an error that is no number.
     const bool near = !relative_error || *relative_error <= tolerance;
-    return near && agreeing() == expected.size() && same_ids.value_or(true);
+    return !error && near && agreeing() == expected.size() && same_ids.value_or(true);
   }
 };
 
@@ -83,11 +86,18 @@ class LogitsCheck {
   double error_ = 0;
 };
 
-std::optional<bool> same_ids(const GoldenCase& one, const ModelText& text) {
-  if (!text.tokenizer) return std::nullopt;
-  if (one.prompt) return text.encode_raw(*one.prompt) == one.ids;
-  if (one.messages.kind == Document::Kind::kNull || !text.chat) return std::nullopt;
-  return text.encode_chat(one.messages) == one.ids;
+// A tokenizer or template that we cannot read says nothing about the engine: the ids then stay uncompared.
+void compare_ids(const GoldenCase& one, const ModelText& text, Verified& result) {
+  const bool is_chat = !one.prompt && one.messages.kind != Document::Kind::kNull;
+  if (!one.prompt && !is_chat) return;
+  try {
+    result.same_ids = (is_chat ? text.encode_chat(one.messages) : text.encode_raw(*one.prompt)) == one.ids;
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kInterrupted) throw;
+    const bool unread = !text.tokenizer || (is_chat && !text.chat) || error.code() == ErrorCode::kUnsupported;
+    if (!unread) result.same_ids = false;
+    if (error.code() != ErrorCode::kNotFound) result.ids_note = error.message();
+  }
 }
 
 Verified verify_case(const GoldenCase& one, const ModelText& text, EngineSession& engine) {
@@ -96,32 +106,43 @@ Verified verify_case(const GoldenCase& one, const ModelText& text, EngineSession
   result.name = one.name;
   result.prompt_tokens = one.ids.size();
   result.expected = one.greedy;
-  result.same_ids = same_ids(one, text);
-  const Answered answer = engine.ask({.prompt = one.ids,
+  compare_ids(one, text, result);
+  const auto answer = engine.try_ask({.prompt = one.ids,
                                       .answer_most = std::ssize(one.greedy),
                                       .sampling = {.temperature = 0},
                                       .logits = one.logits ? LogitsWanted::kAll : LogitsWanted::kNone},
-                                     {.on_logits = [&](const LogitsMade& rows) { check.take(rows); }});
-  for (const Sampled& token : answer.tokens) result.greedy.push_back(token.id);
-  result.relative_error = check.relative_error();
+                                     {.on_token =
+                                          [&](const Sampled& token) {
+                                            result.greedy.push_back(token.id);
+                                            return true;
+                                          },
+                                      .on_logits = [&](const LogitsMade& rows) { check.take(rows); }});
+  if (answer) {
+    result.relative_error = check.relative_error();
+  } else {
+    result.error = answer.error();
+  }
   return result;
 }
 
 struct Verdict {
   std::vector<Verified> cases;
   double tolerance = kTolerance;
-  double max_relative_error = 0;
-  double greedy_agreement = 1;  // of all tokens, up to the first of each case that differs
+  std::optional<double> max_relative_error;  // nothing where no case has logits
+  std::optional<double> greedy_agreement;    // of all tokens, up to the first of each case that differs
   bool agrees = true;
 };
 
 Verdict judge(std::vector<Verified> cases, double tolerance) {
-  Verdict verdict{.cases = std::move(cases), .tolerance = tolerance};
+  Verdict verdict{.cases = std::move(cases), .tolerance = tolerance, .max_relative_error = {}, .greedy_agreement = {}};
   std::size_t expected = 0;
   std::size_t agreeing = 0;
   for (const Verified& one : verdict.cases) {
-    const double error = one.relative_error.value_or(0);
-    if (!(error <= verdict.max_relative_error)) verdict.max_relative_error = error;
+    if (one.relative_error) {
+      const double largest = verdict.max_relative_error.value_or(0);
+      const bool stays = std::isnan(largest) || *one.relative_error <= largest;
+      verdict.max_relative_error = stays ? largest : *one.relative_error;
+    }
     expected += one.expected.size();
     agreeing += one.agreeing();
     verdict.agrees = verdict.agrees && one.agrees(tolerance);
@@ -142,18 +163,36 @@ Document as_json(const VerifyArguments& a, const EngineReady& ready, const Verdi
               Document::number(static_cast<double>(one.agreeing()) / static_cast<double>(one.expected.size())));
     }
     if (one.same_ids) row.add("prompt_ids_agree", Document::boolean(*one.same_ids));
+    if (!one.ids_note.empty()) row.add("prompt_ids_note", Document::string(one.ids_note));
+    if (one.error) row.add("error", error_json(*one.error, one.error->exit_status()));
     row.add("agrees", Document::boolean(one.agrees(verdict.tolerance)));
     cases.items.push_back(std::move(row));
   }
+  const auto number_or_null = [](const std::optional<double>& number) {
+    return number ? Document::number(*number) : Document::null();
+  };
   return Document::map({{"model", Document::string(a.engine.model)},
                         {"ranks", to_document(ready.ranks)},
                         {"transport", Document::string(ready.transport)},
                         {"backend", Document::string(ready.backend)},
                         {"tolerance", Document::number(verdict.tolerance)},
                         {"cases", std::move(cases)},
-                        {"max_relative_error", Document::number(verdict.max_relative_error)},
-                        {"greedy_agreement", Document::number(verdict.greedy_agreement)},
+                        {"max_relative_error", number_or_null(verdict.max_relative_error)},
+                        {"greedy_agreement", number_or_null(verdict.greedy_agreement)},
                         {"agrees", Document::boolean(verdict.agrees)}});
+}
+
+// Why cases have no answer, and why ids were not compared: the latter once for all cases of the same reason.
+std::string reasons(const Verdict& verdict) {
+  std::string text;
+  std::set<std::string> told;
+  for (const Verified& one : verdict.cases) {
+    if (one.error) text += fmt::format("{}: {}\n", one.name, one.error->message());
+    if (one.ids_note.empty() || !told.insert(one.ids_note).second) continue;
+    text += one.same_ids ? fmt::format("{}: {}\n", one.name, one.ids_note)
+                         : fmt::format("prompt ids are not compared: {}\n", one.ids_note);
+  }
+  return text;
 }
 
 std::string as_text(const EngineReady& ready, const Verdict& verdict) {
@@ -170,9 +209,14 @@ std::string as_text(const EngineReady& ready, const Verdict& verdict) {
                           one.same_ids ? (*one.same_ids ? "same" : "differ") : "-",
                           one.agrees(verdict.tolerance) ? "agrees" : "DIFFERS"});
   }
-  return fmt::format("{}\n{}: largest relative error {:.1e} (at most {:.1e}), {:.1f}% of greedy tokens; {}\n",
-                     render_text(table), verdict.agrees ? "agrees" : "DIFFERS", verdict.max_relative_error,
-                     verdict.tolerance, 100 * verdict.greedy_agreement, describe(ready));
+  std::string text = render_text(table) + "\n" + reasons(verdict);
+  const std::string logits = verdict.max_relative_error ? fmt::format("largest relative error {:.1e} (at most {:.1e})",
+                                                                      *verdict.max_relative_error, verdict.tolerance)
+                                                        : "no logits compared";
+  const std::string tokens = verdict.greedy_agreement
+                                 ? fmt::format("{:.1f}% of greedy tokens", 100 * *verdict.greedy_agreement)
+                                 : "no greedy tokens compared";
+  return text + fmt::format("{}: {}, {}; {}\n", verdict.agrees ? "agrees" : "DIFFERS", logits, tokens, describe(ready));
 }
 
 int run_verify(Session& session, const VerifyArguments& a) {

@@ -212,6 +212,7 @@ Error failure_of(const EngineOptions& options, int ranks) {
 TEST(EngineTest, WhatCannotRunIsToldToTheFront) {
   EXPECT_EQ(failure_of({.model = "/nowhere"}, 1).code(), ErrorCode::kNotFound);
   EXPECT_EQ(failure_of({.model = golden("llama-f32")}, 3).hint(), "numbers of ranks that work: 1, 2, 4, 8");
+  EXPECT_EQ(failure_of({.model = golden("llama-w4a16")}, 3).hint(), "numbers of ranks that work: 1, 2");
   EXPECT_NE(failure_of({.model = golden("llama-w4a16")}, 4).message().find("group"), std::string::npos);
   EXPECT_EQ(failure_of({.model = golden("llama-f32"), .context_most = 4000}, 1).message(),
             "the model was trained for 2048 tokens, not for 4000");

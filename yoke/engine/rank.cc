@@ -23,6 +23,7 @@ using namespace literals;
 
 constexpr Seconds kIdleStep = 1_s;          // the others hear from rank 0 at least so often
 constexpr std::int64_t kTokensLeast = 256;  // of a cache, where the user does not say
+constexpr int kRanksHinted = 64;            // up to how many are named where a number of ranks does not work
 constexpr int kRanksAdvised = 16;           // up to how many ranks are looked at for advice
 constexpr Seconds kLastWordsLimit = 60_s;   // until a front has taken them
 
@@ -91,10 +92,24 @@ class EngineRank {
           fmt::format("the model was trained for {} tokens, not for {}", config_.context, options_.context_most),
           "give a smaller --context");
     }
-    part_of(config_, world_.place().rank, world_.place().size);
-    llama_weight_bytes(*files, config_, world_.place().size);
+    check_split(*files);
     fingerprint_ = files->fingerprint();
     files_ = std::move(files);
+  }
+
+  // Which numbers of ranks work is for the files to say too: groups of quantized weights cannot be cut everywhere.
+  void check_split(const ModelFiles& files) const {
+    const RankPlace& place = world_.place();
+    const auto split = try_to([&] {
+      part_of(config_, place.rank, place.size);
+      llama_weight_bytes(files, config_, place.size);
+    });
+    if (split) return;
+    const std::vector<int> counts = llama_rank_counts(files, config_, kRanksHinted);
+    const bool other_cause = counts.empty() || std::find(counts.begin(), counts.end(), place.size) != counts.end();
+    if (other_cause) throw Error(split.error());
+    throw Error(split.error().code(), split.error().message(),
+                fmt::format("numbers of ranks that work: {}", fmt::join(counts, ", ")));
   }
 
   RankReport report() const {

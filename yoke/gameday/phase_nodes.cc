@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "yoke/base/json.h"
+#include "yoke/base/result.h"
 #include "yoke/gameday/answers.h"
 #include "yoke/gameday/phases.h"
 
@@ -17,6 +18,23 @@ constexpr const char* kNodeMemory = "140MiB";
 // limit, and not the machine.
 constexpr const char* kHalfRate = "1Gb/s";
 
+// What 'lab up' advises is about labs. Who plays a day begins the day again.
+Error for_a_day(const Error& error) {
+  constexpr std::string_view kOfLabs = "yoke lab up --plain";
+  std::string message = error.message();
+  if (const std::size_t at = message.find(kOfLabs); at != std::string::npos) {
+    message.replace(at, kOfLabs.size(), "yoke gameday --plain");
+  }
+  return {error.code(), std::move(message), error.hint()};
+}
+
+bool is_listed(const std::string& name, Scene& scene) {
+  const Document status = scene.run_json({"lab", "status"});
+  const Document& labs = list_at(status, "labs");
+  return std::any_of(labs.items.begin(), labs.items.end(),
+                     [&](const Document& lab) { return text_at(lab, "name") == name; });
+}
+
 void start_own_lab(Venue& venue, Scene& scene) {
   std::vector<std::string> up = {"lab", "up", "--name", *venue.lab()};
   if (venue.options().lab_kind == LabKind::kPlain) {
@@ -26,7 +44,9 @@ void start_own_lab(Venue& venue, Scene& scene) {
               {"--bare", "--cluster-file", Venue::kFactoryFile, "--memory", kNodeMemory, "--half-rate", kHalfRate});
   }
   venue.lab_begins();
-  const Document started = scene.run_json(up);
+  const auto answer = try_to([&] { return scene.run_json(up); });
+  if (!answer) throw for_a_day(answer.error());
+  const Document& started = *answer;
   scene.figure({.name = "lab up", .value = number_at(started, "seconds"), .unit = "s"});
 }
 
@@ -86,13 +106,11 @@ void play_clean_up(Venue& venue, Scene& scene) {
     return;
   }
   const Outcome down = scene.run({"lab", "down", "--name", *venue.lab()});
-  scene.expect(down.ok(), "the lab is down");
+  const bool never_up = !down.ok() && !is_listed(*venue.lab(), scene);
+  if (never_up) scene.say("the lab never came up: there is nothing to take down");
+  scene.expect(down.ok() || never_up, "the lab is down");
   if (down.ok()) venue.lab_ended();
-  const Document left = scene.run_json({"lab", "status"});
-  const Document& labs = list_at(left, "labs");
-  const bool gone = std::none_of(labs.items.begin(), labs.items.end(),
-                                 [&](const Document& lab) { return text_at(lab, "name") == *venue.lab(); });
-  scene.expect(gone, "no lab of this name is left");
+  if (!never_up) scene.expect(!is_listed(*venue.lab(), scene), "no lab of this name is left");
   if (!venue.model_played.empty()) {
     std::error_code failure;
     fs::remove_all(venue.model_played, failure);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "yoke/base/check.h"
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/files.h"
@@ -56,25 +55,57 @@ void add_stop_ids(const Document& config, std::vector<TokenId>& ids) {
   ids.insert(ids.end(), more.begin(), more.end());
 }
 
-void add_tokenizer_stop(const Document& config, const Tokenizer& tokenizer, std::vector<TokenId>& ids) {
-  const Document* token = given(config, "eos_token");
-  if (token && token->kind == Document::Kind::kMap) token = given(*token, "content");
+void add_tokenizer_stop(const fs::path& folder, const Tokenizer& tokenizer, std::vector<TokenId>& ids) {
+  const Document tokens = read_special_tokens(folder);
+  const Document* token = tokens.find("eos_token");
   if (!token) return;
-  if (const auto id = tokenizer.find(from_document<std::string>(*token))) ids.push_back(*id);
+  if (const auto id = tokenizer.find(token->text)) ids.push_back(*id);
+}
+
+[[noreturn]] void refuse_setting(const Document& value, std::string_view why) {
+  throw Error(ErrorCode::kInvalid, fmt::format("{} is {}: {}", value.where, value.text, why),
+              "correct the value there, or remove the key");
+}
+
+// What no sampling takes is a mistake of the file: told with its place here, where nobody takes it for an option's.
+template <class T>
+void read_setting(const Document& config, std::string_view key, SamplingOptions& sampling, T SamplingOptions::*value) {
+  const Document* found = given(config, key);
+  if (!found) return;
+  read_field(*found, sampling.*value);
+  // Other engines write -1 for all tokens.
+  if (sampling.top_k == -1) sampling.top_k = 0;
+  const auto checked = try_to([&] { check_sampling(sampling, Vocabulary::kIdMost); });
+  if (!checked) refuse_setting(*found, checked.error().message());
 }
 
 SamplingOptions read_sampling(const Document& config) {
   SamplingOptions sampling{.temperature = 0};
   bool samples = given(config, "temperature") != nullptr;
   read_given(config, "do_sample", samples);
-  read_given(config, "repetition_penalty", sampling.repetition_penalty);
+  read_setting(config, "repetition_penalty", sampling, &SamplingOptions::repetition_penalty);
   if (!samples) return sampling;
   sampling.temperature = 1;
-  read_given(config, "temperature", sampling.temperature);
-  read_given(config, "top_k", sampling.top_k);
-  read_given(config, "top_p", sampling.top_p);
-  read_given(config, "min_p", sampling.min_p);
+  read_setting(config, "temperature", sampling, &SamplingOptions::temperature);
+  read_setting(config, "top_k", sampling, &SamplingOptions::top_k);
+  read_setting(config, "top_p", sampling, &SamplingOptions::top_p);
+  read_setting(config, "min_p", sampling, &SamplingOptions::min_p);
   return sampling;
+}
+
+std::optional<std::int64_t> read_answer_most(const Document& config) {
+  const Document* found = given(config, "max_new_tokens");
+  if (!found) return std::nullopt;
+  const auto most = from_document<std::int64_t>(*found);
+  if (most < 0) refuse_setting(*found, "an answer has 0 tokens or more");
+  return most;
+}
+
+Tokenizer load_tokenizer(const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::exists(folder / "tokenizer.json", ignored)) return Tokenizer::load(folder / "tokenizer.json");
+  throw Error(ErrorCode::kNotFound, fmt::format("there is no tokenizer.json in '{}'", folder.native()),
+              "without it a model only takes token ids: yoke run --ids 1,2,3");
 }
 
 }  // namespace
@@ -86,18 +117,11 @@ ModelText ModelText::load(const fs::path& folder, Need need) {
   add_stop_ids(generation, text.stop_ids);
   add_stop_ids(read_optional(folder / "config.json"), text.stop_ids);
   text.sampling = read_sampling(generation);
-  if (const Document* most = given(generation, "max_new_tokens")) text.answer_most = from_document<std::int64_t>(*most);
-  std::error_code ignored;
-  if (fs::exists(folder / "tokenizer.json", ignored)) {
-    text.tokenizer = Tokenizer::load(folder / "tokenizer.json");
-    add_tokenizer_stop(read_optional(folder / "tokenizer_config.json"), *text.tokenizer, text.stop_ids);
-    auto chat = try_to([&] { return ChatTemplate::load(folder); });
-    if (!chat && chat.error().code() != ErrorCode::kNotFound) throw Error(chat.error());
-    if (chat) text.chat = *std::move(chat);
-  } else if (need == Need::kTokenizer) {
-    throw Error(ErrorCode::kNotFound, fmt::format("there is no tokenizer.json in '{}'", folder.native()),
-                "without it a model only takes token ids: yoke run --ids 1,2,3");
-  }
+  text.answer_most = read_answer_most(generation);
+  text.tokenizer = try_to([&] { return load_tokenizer(folder); });
+  if (!text.tokenizer && need == Need::kTokenizer) throw Error(text.tokenizer.error());
+  if (text.tokenizer) add_tokenizer_stop(folder, *text.tokenizer, text.stop_ids);
+  text.chat = try_to([&] { return ChatTemplate::load(folder); });
   std::sort(text.stop_ids.begin(), text.stop_ids.end());
   text.stop_ids.erase(std::unique(text.stop_ids.begin(), text.stop_ids.end()), text.stop_ids.end());
   return text;
@@ -111,13 +135,14 @@ void check_utf8(std::string_view text, std::string_view what) {
 }
 
 std::vector<TokenId> ModelText::encode_raw(std::string_view text) const {
-  YOKE_CHECK(tokenizer.has_value());
+  if (!tokenizer) throw Error(tokenizer.error());
   check_utf8(text, "the prompt");
   return tokenizer->encode(text, {.frame = Frame::kAdd});
 }
 
 std::vector<TokenId> ModelText::encode_chat(const Document& messages) const {
-  YOKE_CHECK(tokenizer.has_value() && chat.has_value());
+  if (!tokenizer) throw Error(tokenizer.error());
+  if (!chat) throw Error(chat.error());
   return tokenizer->encode(chat->render(messages));
 }
 

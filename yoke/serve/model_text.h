@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "yoke/base/document.h"
+#include "yoke/base/result.h"
 #include "yoke/text/chat.h"
 #include "yoke/text/sampling.h"
 #include "yoke/text/tokenizer.h"
@@ -19,19 +20,21 @@
 namespace yoke {
 
 struct ModelText {
-  // kNotFound where this is no model folder, or one without a tokenizer where that is needed.
+  // kNotFound where this is no model folder; throws what is wrong with the tokenizer only where that is needed.
   enum class Need { kTokenizer, kNothing };
   static ModelText load(const std::filesystem::path& folder, Need need = Need::kTokenizer);
 
-  std::optional<Tokenizer> tokenizer;
-  std::optional<ChatTemplate> chat;
+  // Or why not: kNotFound where the folder has none, else what we cannot read in it. Who gives ids, or plain text,
+  // needs neither and is not held up.
+  Result<Tokenizer> tokenizer = Unexpected(Error(ErrorCode::kNotFound, "no tokenizer was read"));
+  Result<ChatTemplate> chat = Unexpected(Error(ErrorCode::kNotFound, "no chat template was read"));
   std::vector<TokenId> stop_ids;            // of generation_config.json, config.json and the tokenizer
   SamplingOptions sampling;                 // as generation_config.json says; the best token where it says nothing
   std::optional<std::int64_t> answer_most;  // likewise
 
   // The text as it is, with what the tokenizer puts around one. kInvalid where it is not UTF-8.
   std::vector<TokenId> encode_raw(std::string_view text) const;
-  // By the chat template; both must be there.
+  // By the chat template. Both throw why there is no tokenizer or template to do it with.
   std::vector<TokenId> encode_chat(const Document& messages) const;
 };
 

@@ -44,6 +44,51 @@ TEST_F(ModelTextTest, SamplingIsWhatTheMakersWantAndElseTheBestToken) {
   EXPECT_EQ(load().answer_most, 5);
 }
 
+TEST_F(ModelTextTest, AMistakeOfTheMakersIsToldWithItsPlace) {
+  write("config.json", "{}");
+  write("generation_config.json", R"({"do_sample": true, "top_k": -1})");
+  EXPECT_EQ(load().sampling.top_k, 0) << "how others write: all of them";
+  for (const auto& [wrong, key] : std::initializer_list<std::pair<const char*, const char*>>{
+           {R"({"do_sample": true, "top_k": -2})", "top_k is -2"},
+           {R"({"do_sample": true, "top_p": 1.5})", "top_p is 1.5"},
+           {R"({"temperature": -1})", "temperature is -1"},
+           {R"({"repetition_penalty": 0})", "repetition_penalty is 0"},
+           {R"({"max_new_tokens": -5})", "max_new_tokens is -5"}}) {
+    write("generation_config.json", wrong);
+    try {
+      load();
+      ADD_FAILURE() << wrong;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kInvalid);
+      EXPECT_NE(error.message().find(std::string("generation_config.json: ") + key), std::string::npos)
+          << error.message();
+    }
+  }
+}
+
+TEST_F(ModelTextTest, OlderFoldersNameTheEndInSpecialTokensMap) {
+  write("config.json", "{}");
+  fs::copy(kNano / "tokenizer.json", folder / "tokenizer.json");
+  EXPECT_TRUE(load().stop_ids.empty());
+  const ModelText nano = ModelText::load(kNano);
+  ASSERT_EQ(nano.stop_ids.size(), 1U);
+  const std::string end(nano.tokenizer->token(nano.stop_ids[0]));
+  write("special_tokens_map.json", R"({"eos_token": {"content": ")" + end + R"("}})");
+  EXPECT_EQ(load().stop_ids, nano.stop_ids);
+}
+
+TEST_F(ModelTextTest, WhatCannotBeReadIsThrownWhereItIsUsed) {
+  write("config.json", "{}");
+  fs::copy(kNano / "tokenizer.json", folder / "tokenizer.json");
+  write("chat_template.jinja", "{% call f() %}{% endcall %}");
+  const ModelText text = ModelText::load(folder);
+  EXPECT_FALSE(text.encode_raw("MTU").empty());
+  EXPECT_THROW(text.encode_chat(Document::list()), Error);
+  write("tokenizer.json", R"({"model": {"type": "Unigram", "vocab": []}})");
+  EXPECT_THROW(ModelText::load(folder), Error);
+  EXPECT_THROW(load().encode_raw("MTU"), Error);
+}
+
 TEST_F(ModelTextTest, WhatIsNoModelFolderIsSaid) {
   const auto code_of = [&](auto&& act) {
     try {

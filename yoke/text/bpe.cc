@@ -146,7 +146,7 @@ void Bpe::encode(std::string_view piece, Workspace& workspace, std::vector<Token
   if (piece.empty()) return;
   if (piece.size() > kPieceMost) throw Error(ErrorCode::kExhausted, "a text of more than 1 GiB cannot be tokenized");
   if (options_.ignore_merges) {
-    if (const auto whole = vocabulary_->find(piece)) {
+    if (const auto whole = vocabulary_->find(piece); whole && !is_special(*whole)) {
       ids.push_back(*whole);
       return;
     }

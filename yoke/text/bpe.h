@@ -40,9 +40,10 @@ class MergeTable {
 };
 
 struct BpeOptions {
-  bool ignore_merges = false;  // a piece that is a token as a whole is not merged from its characters
-  bool byte_fallback = false;  // a character outside the vocabulary becomes its bytes, tokens such as <0xE2>
-  bool fuse_unknown = false;   // neighbouring unknown characters are one unknown token
+  bool ignore_merges = false;      // a piece that is a token as a whole is not merged from its characters
+  std::vector<bool> special = {};  // by id: what no piece becomes as a whole, since text must not steer the model
+  bool byte_fallback = false;      // a character outside the vocabulary becomes its bytes, tokens such as <0xE2>
+  bool fuse_unknown = false;       // neighbouring unknown characters are one unknown token
   std::optional<TokenId> unknown;
   std::string end_of_word;  // follows the last character of each piece, as '</w>' of CLIP
 };
@@ -71,6 +72,10 @@ class Bpe {
   void encode(std::string_view piece, Workspace& workspace, std::vector<TokenId>& ids) const;
 
  private:
+  bool is_special(TokenId id) const {
+    const auto index = static_cast<std::size_t>(id);
+    return index < options_.special.size() && options_.special[index];
+  }
   void start(std::string_view piece, Workspace& workspace) const;
   void start_unknown(std::string_view character, Workspace& workspace) const;
   void queue_pair(std::int32_t left, Workspace& workspace) const;

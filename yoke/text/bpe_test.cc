@@ -77,6 +77,9 @@ TEST(Bpe, AWholeTokenWinsWhereMergesAreIgnored) {
   merges.add(0, 1, 2);
   EXPECT_EQ(encode(Bpe(vocabulary, merges, {}), "aba"), (std::vector<TokenId>{2, 0}));
   EXPECT_EQ(encode(Bpe(vocabulary, merges, {.ignore_merges = true}), "aba"), (std::vector<TokenId>{3}));
+  const BpeOptions steering{.ignore_merges = true, .special = {false, false, false, true}};
+  EXPECT_EQ(encode(Bpe(vocabulary, merges, steering), "aba"), (std::vector<TokenId>{2, 0}))
+      << "what is special is no piece of text";
 }
 
 TEST(Bpe, UnknownCharactersBecomeBytesOrUnknownTokensOrAnError) {

@@ -15,14 +15,16 @@ using jinja::MarkedText;
 using jinja::Value;
 
 // A special token stands as a text, or as a map with its text as "content".
-Document read_special_tokens(const Document& config) {
-  Document tokens = Document::map();
-  for (const auto& [name, value] : config.fields) {
-    if (!name.ends_with("_token")) continue;
+void add_special_tokens(const Document& file, Document& tokens) {
+  for (const auto& [name, value] : file.fields) {
+    if (!name.ends_with("_token") || tokens.find(name)) continue;
     const Document* content = value.kind == Document::Kind::kMap ? value.find("content") : &value;
     if (content && content->kind == Document::Kind::kText) tokens.add(name, *content);
   }
-  return tokens;
+}
+
+Document read_if_there(const std::filesystem::path& file) {
+  return std::filesystem::exists(file) ? parse_json(read_file(file), file.string()) : Document::map();
 }
 
 std::string named_template(const Document& templates, std::string_view name) {
@@ -42,6 +44,13 @@ std::tm local_time() {
 
 }  // namespace
 
+Document read_special_tokens(const std::filesystem::path& model_folder) {
+  Document tokens = Document::map();
+  add_special_tokens(read_if_there(model_folder / "tokenizer_config.json"), tokens);
+  add_special_tokens(read_if_there(model_folder / "special_tokens_map.json"), tokens);
+  return tokens;
+}
+
 ChatTemplate ChatTemplate::parse(std::string_view source, std::string name, const Document& special_tokens) {
   const Document tokens = special_tokens.kind == Document::Kind::kMap ? special_tokens : Document::map();
   return {jinja::Template::parse(source, std::move(name)), Value::from_document(tokens, Origin::kTemplate)};
@@ -50,9 +59,8 @@ ChatTemplate ChatTemplate::parse(std::string_view source, std::string name, cons
 ChatTemplate ChatTemplate::load(const std::filesystem::path& model_folder) {
   const auto config_file = model_folder / "tokenizer_config.json";
   const auto template_file = model_folder / "chat_template.jinja";
-  const bool has_config = std::filesystem::exists(config_file);
-  const Document config = has_config ? parse_json(read_file(config_file), config_file.string()) : Document::map();
-  const Document tokens = read_special_tokens(config);
+  const Document config = read_if_there(config_file);
+  const Document tokens = read_special_tokens(model_folder);
   if (std::filesystem::exists(template_file)) return parse(read_file(template_file), template_file.string(), tokens);
   const Document* given = config.find("chat_template");
   if (is_null(given)) {

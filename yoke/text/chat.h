@@ -20,6 +20,10 @@
 
 namespace yoke {
 
+// bos_token, eos_token and their kind, each with its text: of tokenizer_config.json, and where that names none of
+// special_tokens_map.json, the only place in older folders.
+Document read_special_tokens(const std::filesystem::path& model_folder);
+
 enum class ChatEnd {
   kAnswerFollows,  // ends with the marks that begin an answer
   kComplete,       // ends with the last message

@@ -101,6 +101,10 @@ TEST(Chat, FindsTheTemplateWhereModelsKeepIt) {
       {"name": "tool_use", "template": "tools"}]})");
   EXPECT_EQ(render(), "plain");
   EXPECT_EQ(render(Document::list()), "tools");
+  write("tokenizer_config.json", R"({"eos_token": "</s>", "bos_token": null,
+      "chat_template": "{{ bos_token }}{{ eos_token }}"})");
+  write("special_tokens_map.json", R"({"bos_token": {"content": "<old>"}, "eos_token": "<other>"})");
+  EXPECT_EQ(render(), "<old></s>") << "older folders keep them in a file of their own";
   write("chat_template.jinja", "own file\n");
   EXPECT_EQ(render(), "own file");
 }

@@ -141,13 +141,14 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(std::string_view 
   }
   auto parts = std::make_unique<Parts>();
   read_vocabulary(*model.vocabulary, parts->vocabulary);
-  parts->bpe.emplace(parts->vocabulary, read_merges(*model.merges, parts->vocabulary),
-                     read_options(model.settings, parts->vocabulary));
   parts->normalizer = Normalizer::read(part(file, "normalizer"));
   parts->pre_tokenizer = PreTokenizer::read(part(file, "pre_tokenizer"));
   parts->decoder = Decoder::read(part(file, "decoder"));
   read_added_tokens(part(file, "added_tokens"), parts->normalizer, parts->added, parts->special, parts->raw_tokens,
                     parts->normalized_tokens);
+  BpeOptions options = read_options(model.settings, parts->vocabulary);
+  options.special = parts->special;
+  parts->bpe.emplace(parts->vocabulary, read_merges(*model.merges, parts->vocabulary), std::move(options));
   parts->post_processor =
       read_post_processor(part(file, "post_processor"), [&](TokenId id) { return parts->contains(id); });
   return parts;

@@ -21,8 +21,11 @@ Builtin find_map_method(std::string_view name);
 Value operate(Interpreter& interpreter, std::string_view name, const Value& left, const Value& right);
 // value[start:stop:step] of a list or a text, with Python's rules; undefined bounds are absent.
 Value slice(Interpreter& interpreter, const Value& value, const Value& start, const Value& stop, const Value& step);
-// The text as one value per character.
+// The text as one value per character; and only where the characters begin, with the text's end after them.
 std::vector<Value> characters(Interpreter& interpreter, const MarkedText& text);
+std::vector<std::size_t> character_places(Interpreter& interpreter, const MarkedText& text);
+// As std::string::find, in a time that grows with the sum of both sizes and not with their product.
+std::size_t find_text(std::string_view text, std::string_view part, std::size_t from = 0);
 
 // Arguments of a certain kind; another kind is refused by name.
 const MarkedText& text_subject(Interpreter& interpreter, const Arguments& arguments);

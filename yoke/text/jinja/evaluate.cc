@@ -62,7 +62,7 @@ Value Interpreter::evaluate_known(const Expression& expression, Scope& scope) {
 }
 
 Value Interpreter::evaluate_name(const Expression& name, Scope& scope) {
-  if (const Value* value = scope.find(name.name)) return *value;
+  if (const Value* value = find(name.name, scope)) return *value;
   if (find_function(name.name)) return Value::function({.name = name.name});
   return Value::undefined(name.name);
 }
@@ -74,7 +74,7 @@ Value Interpreter::evaluate_map(const Expression& map, Scope& scope) {
     if (!key.as_text()) refuse(fmt::format("the key of a map must be a text, not {}", key.kind()));
     entries.emplace_back(*key.as_text(), evaluate(*map.parts[i + 1], scope));
   }
-  return Value::map(std::move(entries));
+  return this->map(std::move(entries));
 }
 
 Value Interpreter::evaluate_slice(const Expression& expression, Scope& scope) {
@@ -97,26 +97,26 @@ bool Interpreter::contains(const Value& container, const Value& value) {
     const MarkedText* part = value.as_text();
     if (!part) refuse(fmt::format("{} cannot be in a text", value.kind()));
     spend(text->size() / 16);
-    return text->text().find(part->text()) != std::string::npos;
+    return find_text(text->text(), part->text()) != std::string::npos;
   }
   if (const Map* map = container.as_map()) {
     spend(map->entries.size() / 8);
     return value.as_text() && map->find(value.as_text()->text());
   }
   if (const List* list = container.as_list()) {
-    spend(list->items.size());
-    return std::any_of(list->items.begin(), list->items.end(), [&](const Value& item) { return equal(item, value); });
+    return std::any_of(list->items.begin(), list->items.end(),
+                       [&](const Value& item) { return equal(item, value, budget_); });
   }
   if (container.is_undefined()) return false;
   refuse(fmt::format("nothing can be in {}", container.kind()));
 }
 
 bool Interpreter::holds(std::string_view comparison, const Value& left, const Value& right) {
-  if (comparison == "==") return equal(left, right);
-  if (comparison == "!=") return !equal(left, right);
+  if (comparison == "==") return equal(left, right, budget_);
+  if (comparison == "!=") return !equal(left, right, budget_);
   if (comparison == "in") return contains(right, left);
   if (comparison == "not in") return !contains(right, left);
-  const int order = compare(left, right);
+  const int order = compare(left, right, budget_);
   if (comparison == "<") return order < 0;
   if (comparison == "<=") return order <= 0;
   if (comparison == ">") return order > 0;
@@ -194,16 +194,15 @@ bool Interpreter::evaluate_test(const Expression& expression, Scope& scope) {
 
 std::vector<Value> Interpreter::iterate(const Value& value) {
   if (const List* list = value.as_list()) {
-    spend(list->items.size());
+    spend(1 + Budget::kItemSteps * list->items.size());
     return list->items;
   }
   if (const Map* map = value.as_map()) {
-    spend(map->entries.size());
     std::vector<Value> keys;
-    for (const auto& [key, entry] : map->entries) keys.push_back(Value::text(key));
+    for (const auto& [key, entry] : map->entries) keys.push_back(text(key));
     return keys;
   }
-  if (const MarkedText* text = value.as_text()) return characters(*this, *text);
+  if (const MarkedText* whole = value.as_text()) return characters(*this, *whole);
   if (!value.is_undefined()) refuse(fmt::format("{} has no items to go through", value.kind()));
   return {};
 }
@@ -236,12 +235,15 @@ Value Interpreter::item(const Value& value, const Value& key) {
   }
   const std::int64_t* index = key.as_integer();
   if (!index) return Value::undefined(fmt::format("an item of {}", value.kind()));
-  const std::vector<Value> items = value.as_text() ? characters(*this, *value.as_text()) : std::vector<Value>();
-  const std::vector<Value>* list = value.as_list() ? &value.as_list()->items : &items;
-  const auto count = static_cast<std::int64_t>(list->size());
+  const MarkedText* whole = value.as_text();
+  const List* list = value.as_list();
+  // Where the characters of a text begin, and its end; values of all of them would be too dear for one.
+  const std::vector<std::size_t> places = whole ? character_places(*this, *whole) : std::vector<std::size_t>{0};
+  const auto count = static_cast<std::int64_t>(list ? list->items.size() : places.size() - 1);
   const std::int64_t at = *index < 0 ? count + *index : *index;
   if (at < 0 || at >= count) return Value::undefined(fmt::format("item {} of {}", *index, value.kind()));
-  return (*list)[static_cast<std::size_t>(at)];
+  const auto place = static_cast<std::size_t>(at);
+  return list ? list->items[place] : text(whole->slice(places[place], places[place + 1] - places[place]));
 }
 
 }  // namespace yoke::jinja

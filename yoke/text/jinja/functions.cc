@@ -19,12 +19,12 @@ const Value& operand(Interpreter& interpreter, const Arguments& arguments) {
   return *given;
 }
 
-bool is_equal(Interpreter& i, const Arguments& a) { return equal(a.subject, operand(i, a)); }
+bool is_equal(Interpreter& i, const Arguments& a) { return equal(a.subject, operand(i, a), i.budget()); }
 bool is_other(Interpreter& i, const Arguments& a) { return !is_equal(i, a); }
-bool is_less(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a)) < 0; }
-bool is_at_most(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a)) <= 0; }
-bool is_greater(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a)) > 0; }
-bool is_at_least(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a)) >= 0; }
+bool is_less(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a), i.budget()) < 0; }
+bool is_at_most(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a), i.budget()) <= 0; }
+bool is_greater(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a), i.budget()) > 0; }
+bool is_at_least(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a), i.budget()) >= 0; }
 
 std::int64_t remainder(Interpreter& interpreter, const Arguments& arguments, std::int64_t by) {
   const Value rest = operate(interpreter, "%", arguments.subject, Value::integer(by));
@@ -54,19 +54,21 @@ bool is_bool(Interpreter&, const Arguments& a) { return a.subject.as_bool(); }
 bool is_true(Interpreter&, const Arguments& a) { return a.subject.as_bool() && *a.subject.as_bool(); }
 bool is_false(Interpreter&, const Arguments& a) { return a.subject.as_bool() && !*a.subject.as_bool(); }
 bool is_callable(Interpreter&, const Arguments& a) { return a.subject.as_function(); }
-bool is_lower(Interpreter&, const Arguments& a) {
-  const std::string text = print(a.subject).text();
+bool is_lower(Interpreter& i, const Arguments& a) {
+  const std::string text = print(a.subject, i.budget()).text();
+  i.spend(text.size());
   return lower_case(text) == text && upper_case(text) != text;
 }
-bool is_upper(Interpreter&, const Arguments& a) {
-  const std::string text = print(a.subject).text();
+bool is_upper(Interpreter& i, const Arguments& a) {
+  const std::string text = print(a.subject, i.budget()).text();
+  i.spend(text.size());
   return upper_case(text) == text && lower_case(text) != text;
 }
 
 Value raise_exception(Interpreter& interpreter, const Arguments& arguments) {
   const Value* message = arguments.find(0, "message");
-  interpreter.refuse(
-      fmt::format("the template refuses this: {}", message ? printable(print(*message).text()) : std::string()));
+  const std::string why = message ? printable(print(*message, interpreter.budget()).text()) : std::string();
+  interpreter.refuse(fmt::format("the template refuses this: {}", why));
 }
 
 Value strftime_now(Interpreter& interpreter, const Arguments& arguments) {
@@ -82,6 +84,7 @@ Value make_namespace(Interpreter& interpreter, const Arguments& arguments) {
   Namespace made;
   if (const Value* from = arguments.positional.empty() ? nullptr : arguments.positional.data()) {
     if (!from->as_map()) interpreter.refuse("a namespace is made of names and values");
+    interpreter.spend(Budget::kEntrySteps * from->as_map()->entries.size());
     for (const auto& [name, value] : from->as_map()->entries) made.entries.emplace_back(name.text(), value);
   }
   for (const auto& [name, value] : arguments.named) {
@@ -96,10 +99,11 @@ Value make_map(Interpreter& interpreter, const Arguments& arguments) {
   if (!arguments.positional.empty()) {
     const Map* from = arguments.positional[0].as_map();
     if (!from) interpreter.refuse("'dict' needs a map, or names and values");
+    interpreter.spend(from->entries.size());
     entries = from->entries;
   }
   for (const auto& [name, value] : arguments.named) entries.emplace_back(MarkedText(name, Origin::kTemplate), value);
-  return Value::map(std::move(entries));
+  return interpreter.map(std::move(entries));
 }
 
 Value range(Interpreter& interpreter, const Arguments& arguments) {

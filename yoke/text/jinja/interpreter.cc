@@ -18,30 +18,33 @@ const Value* Arguments::find(std::size_t position, std::string_view name) const 
   return nullptr;
 }
 
-const Value* Interpreter::Scope::find(std::string_view name) const {
-  for (const Scope* scope = this; scope; scope = scope->parent) {
-    for (const auto& [known, value] : scope->names) {
+// A long template has many names, and each is looked for among all: that is charged for too.
+const Value* Interpreter::find(std::string_view name, const Scope& scope) {
+  for (const Scope* at = &scope; at; at = at->parent) {
+    spend(at->names.size() / 16);
+    for (const auto& [known, value] : at->names) {
       if (known == name) return &value;
     }
   }
   return nullptr;
 }
 
-void Interpreter::Scope::set(const std::string& name, Value value) {
-  for (auto& [known, held] : names) {
+void Interpreter::set(const std::string& name, Value value, Scope& scope) {
+  spend(scope.names.size() / 16);
+  for (auto& [known, held] : scope.names) {
     if (known == name) {
       held = std::move(value);
       return;
     }
   }
-  names.emplace_back(name, std::move(value));
+  scope.names.emplace_back(name, std::move(value));
 }
 
 // Counts while it lives.
 class Interpreter::Depth {
  public:
   explicit Depth(Interpreter& interpreter) : interpreter_(interpreter) {
-    if (interpreter_.depth_ >= interpreter_.limits_.depth) interpreter_.refuse("it recurses too deep");
+    if (interpreter_.depth_ >= interpreter_.depth_most_) interpreter_.refuse("it recurses too deep");
     ++interpreter_.depth_;
   }
   ~Depth() { --interpreter_.depth_; }
@@ -54,30 +57,20 @@ class Interpreter::Depth {
 
 void Interpreter::refuse(std::string_view why) const { jinja::refuse(name_, line_, why); }
 
-void Interpreter::spend(std::uint64_t steps) {
-  steps_ += steps;
-  if (steps_ > limits_.steps) {
-    throw Error(ErrorCode::kExhausted,
-                fmt::format("{}, line {}: it does not come to an end within {} steps", name_, line_, limits_.steps));
-  }
-}
-
-void Interpreter::check_size(std::size_t bytes) const {
-  if (bytes > limits_.text_bytes) {
-    throw Error(ErrorCode::kExhausted,
-                fmt::format("{}, line {}: it makes a text of more than {} bytes", name_, line_, limits_.text_bytes));
-  }
-}
-
 Value Interpreter::text(MarkedText text) {
   check_size(text.size());
-  spend(text.size() / 16);
+  spend(Budget::kTextSteps + text.size() / 16);
   return Value::text(std::move(text));
 }
 
 Value Interpreter::list(std::vector<Value> items) {
-  spend(items.size());
+  spend(1 + Budget::kItemSteps * items.size());
   return Value::list(std::move(items));
+}
+
+Value Interpreter::map(std::vector<std::pair<MarkedText, Value>> entries) {
+  spend(1 + Budget::kEntrySteps * entries.size());
+  return Value::map(std::move(entries));
 }
 
 void Interpreter::append(const MarkedText& text, MarkedText& out) {
@@ -87,14 +80,14 @@ void Interpreter::append(const MarkedText& text, MarkedText& out) {
 }
 
 MarkedText Interpreter::run(const Map& variables) {
-  for (const auto& [name, value] : variables.entries) root_.set(name.text(), value);
+  for (const auto& [name, value] : variables.entries) set(name.text(), value, root_);
   try {
     MarkedText out;
     if (execute(program_, root_, out) != Flow::kNext) refuse("'break' and 'continue' belong into a loop");
     return out;
   } catch (Error& error) {
-    // Errors of values do not know the line.
-    if (error.message().starts_with(name_)) throw;
+    // Errors of values do not know the line, and a signal has none.
+    if (error.message().starts_with(name_) || error.code() == ErrorCode::kInterrupted) throw;
     throw Error(error.code(), fmt::format("{}, line {}: {}", name_, line_, error.message()), error.hint());
   }
 }
@@ -115,7 +108,7 @@ Interpreter::Flow Interpreter::execute_statement(const Statement& statement, Sco
       append(MarkedText(statement.text, Origin::kTemplate), out);
       return Flow::kNext;
     case Statement::Kind::kPrint:
-      append(print(evaluate(*statement.value, scope)), out);
+      append(print(evaluate(*statement.value, scope), budget_), out);
       return Flow::kNext;
     case Statement::Kind::kIf:
       return execute(evaluate(*statement.value, scope).truth() ? statement.body : statement.otherwise, scope, out);
@@ -125,8 +118,8 @@ Interpreter::Flow Interpreter::execute_statement(const Statement& statement, Sco
       execute_set(statement, scope);
       return Flow::kNext;
     case Statement::Kind::kMacro:
-      scope.set(statement.macro->name,
-                Value::function({.name = statement.macro->name, .macro = statement.macro.get()}));
+      set(statement.macro->name, Value::function({.name = statement.macro->name, .macro = statement.macro.get()}),
+          scope);
       return Flow::kNext;
     case Statement::Kind::kBlock:
       return execute(statement.body, scope, out);
@@ -139,12 +132,12 @@ Interpreter::Flow Interpreter::execute_statement(const Statement& statement, Sco
 }
 
 void Interpreter::assign(const std::vector<std::string>& targets, const Value& value, Scope& scope) {
-  if (targets.size() == 1) return scope.set(targets.front(), value);
+  if (targets.size() == 1) return set(targets.front(), value, scope);
   const std::vector<Value> values = iterate(value);
   if (values.size() != targets.size()) {
     refuse(fmt::format("{} names cannot take {} values", targets.size(), values.size()));
   }
-  for (std::size_t i = 0; i < targets.size(); ++i) scope.set(targets[i], values[i]);
+  for (std::size_t i = 0; i < targets.size(); ++i) set(targets[i], values[i], scope);
 }
 
 namespace {
@@ -186,7 +179,7 @@ Interpreter::Flow Interpreter::execute_for(const Statement& loop, Scope& scope, 
     // What a round sets is gone in the next: Jinja's rule, and the reason for namespaces.
     Scope inner{.parent = &scope};
     assign(loop.targets, items[i], inner);
-    inner.set("loop", loop_variable(items, i));
+    set("loop", loop_variable(items, i), inner);
     spend(4);  // the loop variable costs more than an expression
     if (execute(loop.body, inner, out) == Flow::kBreak) break;
   }
@@ -196,10 +189,11 @@ Interpreter::Flow Interpreter::execute_for(const Statement& loop, Scope& scope, 
 void Interpreter::execute_set(const Statement& set, Scope& scope) {
   const Value value = set.value ? evaluate(*set.value, scope) : text(capture(set.body, scope));
   if (set.target_owner.empty()) return assign(set.targets, value, scope);
-  const Value* owner = scope.find(set.target_owner);
+  const Value* owner = find(set.target_owner, scope);
   Namespace* entries = owner ? owner->as_namespace() : nullptr;
   if (!entries) refuse(fmt::format("'{}' is not a namespace: only a namespace can be changed", set.target_owner));
   if (value.as_namespace()) refuse("a namespace cannot hold a namespace");
+  spend(entries->entries.size() / 8);
   for (auto& [name, held] : entries->entries) {
     if (name == set.targets.front()) {
       held = value;
@@ -223,6 +217,7 @@ Value Interpreter::call_macro(const Macro& macro, Arguments arguments) {
   if (arguments.positional.size() > macro.parameters.size()) {
     refuse(fmt::format("the macro '{}' takes at most {} arguments", macro.name, macro.parameters.size()));
   }
+  spend(macro.parameters.size() * (1 + arguments.named.size() / 4));
   for (const auto& [name, value] : arguments.named) {
     const bool known =
         std::any_of(macro.parameters.begin(), macro.parameters.end(),
@@ -232,10 +227,10 @@ Value Interpreter::call_macro(const Macro& macro, Arguments arguments) {
   for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
     const Parameter& parameter = macro.parameters[i];
     if (const Value* given = arguments.find(i, parameter.name)) {
-      inner.set(parameter.name, *given);
+      set(parameter.name, *given, inner);
     } else {
-      inner.set(parameter.name,
-                parameter.otherwise ? evaluate(*parameter.otherwise, inner) : Value::undefined(parameter.name));
+      Value otherwise = parameter.otherwise ? evaluate(*parameter.otherwise, inner) : Value::undefined(parameter.name);
+      set(parameter.name, std::move(otherwise), inner);
     }
   }
   Value result = text(capture(macro.body, inner));

@@ -11,12 +11,6 @@
 
 namespace yoke::jinja {
 
-struct Limits {
-  std::uint64_t steps = 20'000'000;   // about a second; a chat of a thousand messages needs some 100,000
-  std::size_t text_bytes = 16 << 20;  // of one text, the output among them
-  int depth = 400;                    // of expressions in statements in macros
-};
-
 struct Arguments {
   Value subject;  // of a filter, a test or a method
   std::vector<Value> positional;
@@ -30,16 +24,19 @@ class Interpreter {
  public:
   // The clock is what strftime_now prints. All must live as long.
   Interpreter(const Block& program, const std::string& name, const Limits& limits, const std::tm& clock)
-      : program_(program), name_(name), limits_(limits), clock_(clock) {}
+      : program_(program), name_(name), depth_most_(limits.depth), clock_(clock), budget_(limits) {}
 
   MarkedText run(const Map& variables);
 
   // What the functions of the language need of it.
   [[noreturn]] void refuse(std::string_view why) const;
-  void spend(std::uint64_t steps);
-  Value text(MarkedText text);  // charged for, and not too long
-  void check_size(std::size_t bytes) const;
+  Budget& budget() { return budget_; }
+  void spend(std::uint64_t steps) { budget_.spend(steps); }
+  void check_size(std::size_t bytes) const { budget_.check_size(bytes); }
+  // Values of one's own are charged for, and not too long.
+  Value text(MarkedText text);
   Value list(std::vector<Value> items);
+  Value map(std::vector<std::pair<MarkedText, Value>> entries);
   // What a loop over it sees: items, keys, characters; nothing for undefined.
   std::vector<Value> iterate(const Value& value);
   Value attribute(const Value& value, std::string_view name);
@@ -53,10 +50,10 @@ class Interpreter {
   struct Scope {
     Scope* parent = nullptr;
     std::vector<std::pair<std::string, Value>> names = {};
-    const Value* find(std::string_view name) const;
-    void set(const std::string& name, Value value);
   };
   class Depth;
+  const Value* find(std::string_view name, const Scope& scope);
+  void set(const std::string& name, Value value, Scope& scope);
 
   Flow execute(const Block& block, Scope& scope, MarkedText& out);
   Flow execute_statement(const Statement& statement, Scope& scope, MarkedText& out);
@@ -83,10 +80,10 @@ class Interpreter {
 
   const Block& program_;
   const std::string& name_;
-  const Limits& limits_;
+  const int depth_most_;
   const std::tm& clock_;
   Scope root_;
-  std::uint64_t steps_ = 0;
+  Budget budget_;
   int depth_ = 0;
   int line_ = 0;
 };

@@ -29,7 +29,7 @@ Value attribute_path(Interpreter& interpreter, Value value, std::string_view pat
 
 Value join(Interpreter& interpreter, const Arguments& arguments) {
   const Value* separator = arguments.find(0, "d");
-  const MarkedText between = separator ? print(*separator) : MarkedText();
+  const MarkedText between = separator ? print(*separator, interpreter.budget()) : MarkedText();
   const Value* path = arguments.find(1, "attribute");
   MarkedText joined;
   bool first = true;
@@ -37,7 +37,9 @@ Value join(Interpreter& interpreter, const Arguments& arguments) {
     if (!first) joined.append(between);
     first = false;
     const bool by_attribute = path && path->as_text();
-    joined.append(print(by_attribute ? attribute_path(interpreter, item, path->as_text()->text()) : item));
+    joined.append(
+        print(by_attribute ? attribute_path(interpreter, item, path->as_text()->text()) : item, interpreter.budget()));
+    interpreter.spend(between.size() / 16);
     interpreter.check_size(joined.size());
   }
   return interpreter.text(std::move(joined));
@@ -127,7 +129,7 @@ Value sort(Interpreter& interpreter, const Arguments& arguments) {
   const std::string by = path && path->as_text() ? path->as_text()->text() : std::string();
   const auto less = [&](const Value& a, const Value& b) {
     interpreter.spend(1);
-    return compare(attribute_path(interpreter, a, by), attribute_path(interpreter, b, by)) < 0;
+    return compare(attribute_path(interpreter, a, by), attribute_path(interpreter, b, by), interpreter.budget()) < 0;
   };
   std::stable_sort(sorted.begin(), sorted.end(), less);
   if (reversed && reversed->truth()) std::reverse(sorted.begin(), sorted.end());
@@ -141,8 +143,8 @@ Value sort_map(Interpreter& interpreter, const Arguments& arguments) {
 Value unique(Interpreter& interpreter, const Arguments& arguments) {
   std::vector<Value> kept;
   for (const Value& item : interpreter.iterate(arguments.subject)) {
-    interpreter.spend(kept.size());
-    const bool known = std::any_of(kept.begin(), kept.end(), [&](const Value& other) { return equal(item, other); });
+    const bool known = std::any_of(kept.begin(), kept.end(),
+                                   [&](const Value& other) { return equal(item, other, interpreter.budget()); });
     if (!known) kept.push_back(item);
   }
   return interpreter.list(std::move(kept));
@@ -153,7 +155,7 @@ Value extreme(Interpreter& interpreter, const Arguments& arguments, int wanted) 
   if (all.empty()) return Value::undefined("the extreme of nothing");
   const Value* best = &all.front();
   for (const Value& item : all) {
-    if (compare(item, *best) * wanted > 0) best = &item;
+    if (compare(item, *best, interpreter.budget()) * wanted > 0) best = &item;
   }
   return *best;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/unicode.h"
@@ -81,9 +82,10 @@ Value repeat(Interpreter& interpreter, const MarkedText& text, std::int64_t coun
 }  // namespace
 
 Value operate(Interpreter& interpreter, std::string_view name, const Value& left, const Value& right) {
-  if (name == "~") return join(interpreter, print(left), print(right));
+  if (name == "~") return join(interpreter, print(left, interpreter.budget()), print(right, interpreter.budget()));
   if (name == "+" && left.as_text() && right.as_text()) return join(interpreter, *left.as_text(), *right.as_text());
   if (name == "+" && left.as_list() && right.as_list()) {
+    interpreter.spend(left.as_list()->items.size() + right.as_list()->items.size());
     std::vector<Value> items = left.as_list()->items;
     items.insert(items.end(), right.as_list()->items.begin(), right.as_list()->items.end());
     return interpreter.list(std::move(items));
@@ -101,21 +103,37 @@ Value operate(Interpreter& interpreter, std::string_view name, const Value& left
   interpreter.refuse(fmt::format("'{}' does not work with {} and {}", name, left.kind(), right.kind()));
 }
 
+std::vector<std::size_t> character_places(Interpreter& interpreter, const MarkedText& text) {
+  interpreter.spend(1 + text.size() / 4);
+  std::vector<std::size_t> places{0};
+  while (places.back() < text.size()) {
+    places.push_back(places.back() + utf8_length(std::string_view(text.text()).substr(places.back())));
+  }
+  return places;
+}
+
 std::vector<Value> characters(Interpreter& interpreter, const MarkedText& text) {
-  interpreter.spend(text.size());
+  const std::vector<std::size_t> places = character_places(interpreter, text);
   std::vector<Value> all;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = utf8_length(std::string_view(text.text()).substr(at));
-    all.push_back(Value::text(text.slice(at, length)));
-    at += length;
+  for (std::size_t i = 0; i + 1 < places.size(); ++i) {
+    all.push_back(interpreter.text(text.slice(places[i], places[i + 1] - places[i])));
   }
   return all;
 }
 
+std::size_t find_text(std::string_view text, std::string_view part, std::size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  // Two-way search, by the C library.
+  const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
+  return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : std::string_view::npos;
+}
+
 Value slice(Interpreter& interpreter, const Value& value, const Value& start, const Value& stop, const Value& step) {
   if (!value.as_list() && !value.as_text()) interpreter.refuse(fmt::format("{} cannot be sliced", value.kind()));
-  const std::vector<Value> items = interpreter.iterate(value);
-  const auto count = static_cast<std::int64_t>(items.size());
+  const MarkedText* whole_text = value.as_text();
+  const std::vector<std::size_t> places =
+      whole_text ? character_places(interpreter, *whole_text) : std::vector<std::size_t>{0};
+  const auto count = static_cast<std::int64_t>(whole_text ? places.size() - 1 : value.as_list()->items.size());
   const auto number = [&](const Value& bound, std::int64_t otherwise) {
     if (bound.is_none() || bound.is_undefined()) return otherwise;
     if (!bound.as_integer()) interpreter.refuse(fmt::format("the bound of a slice cannot be {}", bound.kind()));
@@ -133,18 +151,27 @@ Value slice(Interpreter& interpreter, const Value& value, const Value& start, co
   };
   const std::int64_t begin = place(start, stride > 0 ? low : high);
   const std::int64_t end = place(stop, stride > 0 ? high : low);
+  MarkedText part;
   std::vector<Value> kept;
-  if (stride > 0) {
-    for (std::int64_t i = begin; i < end; i += std::min(stride, count))
-      kept.push_back(items[static_cast<std::size_t>(i)]);
+  const auto keep = [&](std::int64_t index) {
+    const auto at = static_cast<std::size_t>(index);
+    interpreter.spend(1);
+    if (whole_text) {
+      part.append(whole_text->slice(places[at], places[at + 1] - places[at]));
+    } else {
+      kept.push_back(value.as_list()->items[at]);
+    }
+  };
+  if (whole_text && stride == 1) {
+    const auto from = static_cast<std::size_t>(begin);
+    const auto to = static_cast<std::size_t>(std::max(begin, end));
+    part = whole_text->slice(places[from], places[to] - places[from]);
+  } else if (stride > 0) {
+    for (std::int64_t i = begin; i < end; i += std::min(stride, count)) keep(i);
   } else {
-    for (std::int64_t i = begin; i > end; i += std::max(stride, -count))
-      kept.push_back(items[static_cast<std::size_t>(i)]);
+    for (std::int64_t i = begin; i > end; i += std::max(stride, -count)) keep(i);
   }
-  if (value.as_list()) return interpreter.list(std::move(kept));
-  MarkedText text;
-  for (const Value& character : kept) text.append(*character.as_text());
-  return interpreter.text(std::move(text));
+  return whole_text ? interpreter.text(std::move(part)) : interpreter.list(std::move(kept));
 }
 
 const MarkedText& text_subject(Interpreter& interpreter, const Arguments& arguments) {

@@ -233,6 +233,43 @@ TEST(JinjaLimits, EndTemplatesThatDoNotEnd) {
   EXPECT_NE(error_of("{{ 9223372036854775807 + 1 }}").find("too large"), std::string::npos);
 }
 
+// A few shared values that stand for 2^60, and texts that cost their size times another's.
+TEST(JinjaLimits, EndWhatIsDearInsideOfOneExpression) {
+  const std::string twins =
+      "{% set n = namespace(x=['a'], y=['a']) %}"
+      "{% for i in range(60) %}{% set n.x = [n.x, n.x] %}{% set n.y = [n.y, n.y] %}{% endfor %}";
+  for (const char* use : {"{{ n.x }}", "{{ n.x | tojson }}", "{{ n.x | tojson(indent=4) }}", "{{ n.x ~ 'a' }}",
+                          "{{ n.x | upper }}", "{{ [n.x] | join }}", "{{ n.x is upper }}",
+                          "{{ n.x | string | length }}", "{{ n.x == n.y }}", "{{ n.x is eq(n.y) }}", "{{ n.x < n.y }}",
+                          "{{ n.x in [n.y] }}", "{{ [n.x, n.y] | unique }}", "{{ [n.x, n.y] | sort }}",
+                          "{{ [n.x, n.y] | max }}", "{{ {'k': n.x} == {'k': n.y} }}", "{{ raise_exception(n.x) }}"}) {
+    const std::string error = error_of(twins + use, {.steps = 2'000'000, .text_bytes = 1 << 20});
+    const bool named = error.find("it does not come to an end") != std::string::npos ||
+                       error.find("it makes a text of more than") != std::string::npos;
+    EXPECT_TRUE(named && error.starts_with("test, line 1: ")) << use << ": " << error.substr(0, 200);
+  }
+  for (const char* dear : {"{{ ('a,' * 8000000).split(',') | length }}", "{% for c in 'a' * 8000000 %}{% endfor %}",
+                           "{{ ('a ' * 8000000).split() | length }}", "{{ ('\\n' * 8000000).splitlines() | length }}",
+                           "{{ ('a' * 8000000).strip('b' * 8000000 ~ 'a') }}", "{{ ['\\n' * 9000000] }}",
+                           "{{ ['\1' * 8000000] | tojson }}"}) {
+    EXPECT_TRUE(error_of(dear).starts_with("test, line 1: ")) << dear;
+  }
+  // Found in a time that grows with the texts' sizes, not with their product.
+  EXPECT_EQ(render("{{ ('a' * 4000000 ~ 'b') in 'a' * 8000000 }}{{ ('a' * 8000000).find('a' * 4000000 ~ 'b') }}"),
+            "False-1");
+}
+
+TEST(JinjaLimits, LeaveRoomForLongMessages) {
+  EXPECT_EQ(render("{% for i in range(50) %}{% set t = 'é' * 200000 %}{{ t[0] }}{{ t[-1:] }}{{ t[:2] }}{% endfor %}"),
+            [] {
+              std::string all;
+              for (int i = 0; i < 200; ++i) all += "é";
+              return all;
+            }());
+  EXPECT_EQ(render("{{ 'héllo'[1] }}{{ 'héllo'[::-1] }}{{ 'héllo'[1:4:2] }}{{ 'héllo'[4:1] }}{{ 'é'[5] }}{{ ''[:] }}"),
+            "éolléhél");
+}
+
 TEST(JinjaLimits, BoundTheDepthOfTheSource) {
   for (const auto& [open, close] : std::initializer_list<std::pair<const char*, const char*>>{
            {"(", ")"}, {"[", "]"}, {"-", ""}, {"not ", ""}, {"1+", ""}, {"", "|abs"}, {"", "[0]"}, {"1 or ", ""}}) {

@@ -15,11 +15,12 @@ namespace {
 
 // Filters take what is no text too, and print it first.
 Value printed(Interpreter& interpreter, const Arguments& arguments) {
-  return interpreter.text(print(arguments.subject));
+  return interpreter.text(print(arguments.subject, interpreter.budget()));
 }
 
 Value change_case(Interpreter& interpreter, const Arguments& arguments, std::string (*change)(std::string_view)) {
-  const MarkedText text = print(arguments.subject);
+  const MarkedText text = print(arguments.subject, interpreter.budget());
+  interpreter.spend(text.size() / 2);
   return interpreter.text({change(text.text()), text.weakest()});
 }
 
@@ -52,7 +53,7 @@ Value trim_text(Interpreter& interpreter, const Arguments& arguments) {
 }
 
 Value replace(Interpreter& interpreter, const Arguments& arguments) {
-  const MarkedText text = print(arguments.subject);
+  const MarkedText text = print(arguments.subject, interpreter.budget());
   const std::string& old = text_argument(interpreter, arguments, 0, "old").text();
   const MarkedText& fresh = text_argument(interpreter, arguments, 1, "new");
   const std::int64_t most = integer_argument(interpreter, arguments, 2, "count", -1);
@@ -60,13 +61,13 @@ Value replace(Interpreter& interpreter, const Arguments& arguments) {
   MarkedText replaced;
   std::size_t kept = 0;
   std::int64_t count = 0;
-  for (std::size_t at = text.text().find(old); at != std::string::npos && (most < 0 || count < most); ++count) {
+  for (std::size_t at = find_text(text.text(), old); at != std::string::npos && (most < 0 || count < most); ++count) {
     interpreter.check_size(replaced.size() + fresh.size());
     interpreter.spend(1);
     replaced.append(text.slice(kept, at - kept));
     replaced.append(fresh);
     kept = at + old.size();
-    at = text.text().find(old, kept);
+    at = find_text(text.text(), old, kept);
   }
   replaced.append(text.slice(kept, text.size()));
   return interpreter.text(std::move(replaced));
@@ -83,11 +84,11 @@ Value tojson(Interpreter& interpreter, const Arguments& arguments) {
       interpreter.refuse(fmt::format("tojson({}=…) is not supported", printable(name, 40)));
     }
   }
-  return interpreter.text(to_json(arguments.subject, style));
+  return interpreter.text(to_json(arguments.subject, style, interpreter.budget()));
 }
 
 Value indent_lines(Interpreter& interpreter, const Arguments& arguments) {
-  const MarkedText text = print(arguments.subject);
+  const MarkedText text = print(arguments.subject, interpreter.budget());
   const std::int64_t width = integer_argument(interpreter, arguments, 0, "width", 4);
   if (width < 0 || width > 100) interpreter.refuse("'width' must be from 0 to 100");
   const Value* first = arguments.find(1, "first");

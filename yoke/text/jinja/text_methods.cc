@@ -22,7 +22,10 @@ Value strip(Interpreter& interpreter, const Arguments& arguments, Ends ends) {
     if (ends != Ends::kStart) kept = trim_end(kept);
   } else {
     const std::string& unwanted = text_argument(interpreter, arguments, 0, "chars").text();
-    const auto is_unwanted = [&](std::string_view character) { return unwanted.find(character) != std::string::npos; };
+    const auto is_unwanted = [&](std::string_view character) {
+      interpreter.spend(1 + unwanted.size() / 16);
+      return unwanted.find(character) != std::string::npos;
+    };
     while (ends != Ends::kEnd && !kept.empty() && is_unwanted(kept.substr(0, utf8_length(kept)))) {
       kept.remove_prefix(utf8_length(kept));
     }
@@ -57,7 +60,7 @@ Value split_words(Interpreter& interpreter, const MarkedText& text) {
 
 std::vector<std::size_t> find_all(const std::string& text, const std::string& part) {
   std::vector<std::size_t> places;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size()))
+  for (std::size_t at = find_text(text, part); at != std::string::npos; at = find_text(text, part, at + part.size()))
     places.push_back(at);
   return places;
 }
@@ -107,8 +110,10 @@ bool any_text(Interpreter& interpreter, const Arguments& arguments,
               bool (*matches)(std::string_view, std::string_view)) {
   const std::string& text = text_subject(interpreter, arguments).text();
   if (const Value* given = arguments.find(0, "prefix"); given && given->as_list()) {
-    return std::any_of(given->as_list()->items.begin(), given->as_list()->items.end(),
-                       [&](const Value& item) { return item.as_text() && matches(text, item.as_text()->text()); });
+    return std::any_of(given->as_list()->items.begin(), given->as_list()->items.end(), [&](const Value& item) {
+      interpreter.spend(1 + (item.as_text() ? item.as_text()->size() / 16 : 0));
+      return item.as_text() && matches(text, item.as_text()->text());
+    });
   }
   return matches(text, text_argument(interpreter, arguments, 0, "prefix").text());
 }
@@ -135,7 +140,8 @@ Value remove_suffix(Interpreter& interpreter, const Arguments& arguments) {
 
 Value find_in(Interpreter& interpreter, const Arguments& arguments) {
   const std::string& text = text_subject(interpreter, arguments).text();
-  const std::size_t at = text.find(text_argument(interpreter, arguments, 0, "sub").text());
+  interpreter.spend(text.size() / 16);
+  const std::size_t at = find_text(text, text_argument(interpreter, arguments, 0, "sub").text());
   if (at == std::string::npos) return Value::integer(-1);
   const std::string_view before = std::string_view(text).substr(0, at);
   return Value::integer(std::count_if(before.begin(), before.end(),
@@ -145,7 +151,9 @@ Value find_in(Interpreter& interpreter, const Arguments& arguments) {
 Value count_of(Interpreter& interpreter, const Arguments& arguments) {
   const std::string& part = text_argument(interpreter, arguments, 0, "sub").text();
   if (part.empty()) interpreter.refuse("nothing cannot be counted");
-  return Value::integer(static_cast<std::int64_t>(find_all(text_subject(interpreter, arguments).text(), part).size()));
+  const std::string& text = text_subject(interpreter, arguments).text();
+  interpreter.spend(text.size() / 16);
+  return Value::integer(static_cast<std::int64_t>(find_all(text, part).size()));
 }
 
 // A filter of the same name does the same to the same subject.
@@ -170,9 +178,9 @@ Value map_entries(Interpreter& interpreter, const Arguments& arguments) {
   std::vector<Value> all;
   for (const auto& [key, value] : arguments.subject.as_map()->entries) {
     if (kKeys && kValues) {
-      all.push_back(interpreter.list({Value::text(key), value}));
+      all.push_back(interpreter.list({interpreter.text(key), value}));
     } else {
-      all.push_back(kKeys ? Value::text(key) : value);
+      all.push_back(kKeys ? interpreter.text(key) : value);
     }
   }
   return interpreter.list(std::move(all));

@@ -30,17 +30,22 @@ Value number_from(const std::string& text) {
   return Value::real(real);
 }
 
-bool equal_lists(const List& a, const List& b) {
-  return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(), equal);
+bool equal_lists(const List& a, const List& b, Budget& budget) {
+  return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(),
+                    [&](const Value& x, const Value& y) { return equal(x, y, budget); });
 }
 
-bool equal_maps(const Map& a, const Map& b) {
+bool equal_maps(const Map& a, const Map& b, Budget& budget) {
   return a.entries.size() == b.entries.size() &&
          std::all_of(a.entries.begin(), a.entries.end(), [&](const auto& entry) {
+           budget.spend(b.entries.size() / 8);
            const Value* other = b.find(entry.first.text());
-           return other && equal(entry.second, *other);
+           return other && equal(entry.second, *other, budget);
          });
 }
+
+// Of comparing two texts.
+std::uint64_t steps_of(const MarkedText& a, const MarkedText& b) { return std::min(a.size(), b.size()) / 16; }
 
 }  // namespace
 
@@ -129,25 +134,33 @@ std::string Value::undefined_name() const {
   return undefined ? undefined->name : std::string();
 }
 
-bool equal(const Value& a, const Value& b) {
+bool equal(const Value& a, const Value& b, Budget& budget) {
+  budget.spend(1);
   if (const auto* x = a.as_integer(), *y = b.as_integer(); x && y) return *x == *y;
   if (a.is_number() && b.is_number()) return a.number() == b.number();
-  if (const auto* x = a.as_text(), *y = b.as_text(); x && y) return x->text() == y->text();
-  if (const auto* x = a.as_list(), *y = b.as_list(); x && y) return equal_lists(*x, *y);
-  if (const auto* x = a.as_map(), *y = b.as_map(); x && y) return equal_maps(*x, *y);
+  if (const auto* x = a.as_text(), *y = b.as_text(); x && y) {
+    budget.spend(steps_of(*x, *y));
+    return x->text() == y->text();
+  }
+  if (const auto* x = a.as_list(), *y = b.as_list(); x && y) return equal_lists(*x, *y, budget);
+  if (const auto* x = a.as_map(), *y = b.as_map(); x && y) return equal_maps(*x, *y, budget);
   if (a.as_namespace() || a.as_function()) {
     return a.as_namespace() == b.as_namespace() && a.as_function() == b.as_function();
   }
   return (a.is_none() && b.is_none()) || (a.is_undefined() && b.is_undefined());
 }
 
-int compare(const Value& a, const Value& b) {
+int compare(const Value& a, const Value& b, Budget& budget) {
+  budget.spend(1);
   if (const auto* x = a.as_integer(), *y = b.as_integer(); x && y) return *x < *y ? -1 : *x > *y;
   if (a.is_number() && b.is_number()) return a.number() < b.number() ? -1 : a.number() > b.number();
-  if (const auto* x = a.as_text(), *y = b.as_text(); x && y) return x->text().compare(y->text());
+  if (const auto* x = a.as_text(), *y = b.as_text(); x && y) {
+    budget.spend(steps_of(*x, *y));
+    return x->text().compare(y->text());
+  }
   if (const auto* x = a.as_list(), *y = b.as_list(); x && y) {
     for (std::size_t i = 0; i < x->items.size() && i < y->items.size(); ++i) {
-      if (!equal(x->items[i], y->items[i])) return compare(x->items[i], y->items[i]);
+      if (!equal(x->items[i], y->items[i], budget)) return compare(x->items[i], y->items[i], budget);
     }
     return x->items.size() < y->items.size() ? -1 : x->items.size() > y->items.size();
   }

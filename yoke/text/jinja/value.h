@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "yoke/base/document.h"
+#include "yoke/text/jinja/budget.h"
 #include "yoke/text/jinja/marked_text.h"
 
 namespace yoke::jinja {
@@ -97,17 +98,18 @@ class Value {
       data_;
 };
 
-bool equal(const Value& a, const Value& b);
+// These walk all of a value, at the cost of the budget.
+bool equal(const Value& a, const Value& b, Budget& budget);
 // Negative, zero or positive. kInvalid where the two have no order.
-int compare(const Value& a, const Value& b);
+int compare(const Value& a, const Value& b, Budget& budget);
 
 // As Python prints it: texts as they are, True, None, ['a', 1].
-MarkedText print(const Value& value);
+MarkedText print(const Value& value, Budget& budget);
 struct JsonStyle {
   int indent = -1;  // 0 or more: one line for each value; else ", " and ": " on one line
   bool only_ascii = false;
 };
 // As Python's json.dumps. Marked with the weakest origin.
-MarkedText to_json(const Value& value, JsonStyle style);
+MarkedText to_json(const Value& value, JsonStyle style, Budget& budget);
 
 }  // namespace yoke::jinja

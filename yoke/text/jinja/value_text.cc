@@ -19,76 +19,105 @@ std::string print_real(double value) {
   return text;
 }
 
-// A text inside a list: quoted as Python does, by ' unless that would need an escape and " would not.
-void quote(const MarkedText& value, MarkedText& out) {
-  const std::string& text = value.text();
-  const bool prefers_double = text.find('\'') != std::string::npos && text.find('"') == std::string::npos;
-  const char mark = prefers_double ? '"' : '\'';
-  out.append(std::string_view(&mark, 1), Origin::kTemplate);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    const auto byte = static_cast<unsigned char>(c);
-    std::string escaped;
-    if (c == mark || c == '\\') escaped = std::string("\\") + c;
-    if (c == '\n') escaped = "\\n";
-    if (c == '\r') escaped = "\\r";
-    if (c == '\t') escaped = "\\t";
-    if (escaped.empty() && (byte < 0x20 || byte == 0x7F)) escaped = fmt::format("\\x{:02x}", byte);
-    if (escaped.empty()) {
-      out.append(value.slice(i, 1));
+// Each value is charged for before it is written, and the size of what there is looked at as it grows.
+class Printer {
+ public:
+  explicit Printer(Budget& budget) : budget_(budget) {}
+
+  void print(const Value& value) {
+    budget_.spend(1);
+    if (const MarkedText* text = value.as_text()) {
+      budget_.spend(text->size() / 16);
+      out_.append(*text);
+    } else if (const List* list = value.as_list()) {
+      print_list(*list);
+    } else if (const Map* map = value.as_map()) {
+      print_map(*map);
     } else {
-      out.append(escaped, value.weakest());
+      write(scalar(value));
+    }
+    budget_.check_size(out_.size());
+  }
+  MarkedText take() { return std::move(out_); }
+
+ private:
+  static std::string scalar(const Value& value) {
+    if (const bool* flag = value.as_bool()) return *flag ? "True" : "False";
+    if (const auto* whole = value.as_integer()) return fmt::format("{}", *whole);
+    if (const double* real = value.as_real()) return print_real(*real);
+    if (value.is_none()) return "None";
+    if (!value.is_undefined()) throw Error(ErrorCode::kInvalid, fmt::format("{} cannot be printed", value.kind()));
+    return {};
+  }
+
+  void write(std::string_view text) { out_.append(text, Origin::kTemplate); }
+
+  void print_inside(const Value& value) {
+    if (const MarkedText* text = value.as_text()) {
+      quote(*text);
+    } else {
+      print(value);
     }
   }
-  out.append(std::string_view(&mark, 1), Origin::kTemplate);
-}
 
-void print_into(const Value& value, MarkedText& out);
-
-void print_inside(const Value& value, MarkedText& out) {
-  if (const MarkedText* text = value.as_text()) {
-    quote(*text, out);
-  } else {
-    print_into(value, out);
+  void print_list(const List& list) {
+    write("[");
+    for (std::size_t i = 0; i < list.items.size(); ++i) {
+      if (i > 0) write(", ");
+      print_inside(list.items[i]);
+    }
+    write("]");
   }
-}
 
-void print_list(const List& list, MarkedText& out) {
-  out.append("[", Origin::kTemplate);
-  for (std::size_t i = 0; i < list.items.size(); ++i) {
-    if (i > 0) out.append(", ", Origin::kTemplate);
-    print_inside(list.items[i], out);
+  void print_map(const Map& map) {
+    write("{");
+    for (std::size_t i = 0; i < map.entries.size(); ++i) {
+      if (i > 0) write(", ");
+      quote(map.entries[i].first);
+      write(": ");
+      print_inside(map.entries[i].second);
+    }
+    write("}");
   }
-  out.append("]", Origin::kTemplate);
-}
 
-void print_map(const Map& map, MarkedText& out) {
-  out.append("{", Origin::kTemplate);
-  for (std::size_t i = 0; i < map.entries.size(); ++i) {
-    if (i > 0) out.append(", ", Origin::kTemplate);
-    quote(map.entries[i].first, out);
-    out.append(": ", Origin::kTemplate);
-    print_inside(map.entries[i].second, out);
+  // A text inside a list: quoted as Python does, by ' unless that would need an escape and " would not.
+  void quote(const MarkedText& value) {
+    const std::string& text = value.text();
+    budget_.spend(1 + text.size() / 2);
+    const bool prefers_double = text.find('\'') != std::string::npos && text.find('"') == std::string::npos;
+    const Origin weakest = value.weakest();
+    const char mark = prefers_double ? '"' : '\'';
+    write(std::string_view(&mark, 1));
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const char c = text[i];
+      const auto byte = static_cast<unsigned char>(c);
+      std::string escaped;
+      if (c == mark || c == '\\') escaped = std::string("\\") + c;
+      if (c == '\n') escaped = "\\n";
+      if (c == '\r') escaped = "\\r";
+      if (c == '\t') escaped = "\\t";
+      if (escaped.empty() && (byte < 0x20 || byte == 0x7F)) escaped = fmt::format("\\x{:02x}", byte);
+      if (escaped.empty()) {
+        out_.append(value.slice(i, 1));
+      } else {
+        out_.append(escaped, weakest);
+      }
+      budget_.check_size(out_.size());
+    }
+    write(std::string_view(&mark, 1));
   }
-  out.append("}", Origin::kTemplate);
-}
 
-void print_into(const Value& value, MarkedText& out) {
-  if (const MarkedText* text = value.as_text()) return out.append(*text);
-  if (const List* list = value.as_list()) return print_list(*list, out);
-  if (const Map* map = value.as_map()) return print_map(*map, out);
-  if (const bool* flag = value.as_bool()) return out.append(*flag ? "True" : "False", Origin::kTemplate);
-  if (const auto* whole = value.as_integer()) return out.append(fmt::format("{}", *whole), Origin::kTemplate);
-  if (const double* real = value.as_real()) return out.append(print_real(*real), Origin::kTemplate);
-  if (value.is_none()) return out.append("None", Origin::kTemplate);
-  if (!value.is_undefined()) throw Error(ErrorCode::kInvalid, fmt::format("{} cannot be printed", value.kind()));
-}
+  Budget& budget_;
+  MarkedText out_;
+};
 
 class JsonWriter {
  public:
-  explicit JsonWriter(JsonStyle style) : style_(style) {}
+  JsonWriter(JsonStyle style, Budget& budget) : style_(style), budget_(budget) {}
 
   void write(const Value& value) {
+    budget_.spend(1);
+    budget_.check_size(out_.size());
     if (const MarkedText* text = value.as_text()) return write_text(*text);
     if (const List* list = value.as_list()) {
       return write_items('[', ']', list->items, [&](const Value& item) { write(item); });
@@ -103,7 +132,7 @@ class JsonWriter {
     if (const bool* flag = value.as_bool()) {
       out_ += *flag ? "true" : "false";
     } else if (value.is_number()) {
-      out_ += print(value).text();
+      out_ += print(value, budget_).text();
     } else if (value.is_none()) {
       out_ += "null";
     } else {
@@ -135,6 +164,7 @@ class JsonWriter {
   }
 
   void write_text(const MarkedText& text) {
+    budget_.spend(text.size() / 4);
     if (text.weakest() == Origin::kUser) weakest_ = Origin::kUser;
     constexpr std::string_view kValues = "\"\\\b\f\n\r\t";
     constexpr std::string_view kNames = "\"\\bfnrt";
@@ -149,6 +179,7 @@ class JsonWriter {
       } else {
         out_ += rest.substr(0, utf8_length(rest));
       }
+      budget_.check_size(out_.size());
     }
     out_ += '"';
   }
@@ -163,6 +194,7 @@ class JsonWriter {
   }
 
   JsonStyle style_;
+  Budget& budget_;
   int level_ = 0;
   std::string out_;
   Origin weakest_ = Origin::kTemplate;
@@ -170,14 +202,14 @@ class JsonWriter {
 
 }  // namespace
 
-MarkedText print(const Value& value) {
-  MarkedText out;
-  print_into(value, out);
-  return out;
+MarkedText print(const Value& value, Budget& budget) {
+  Printer printer(budget);
+  printer.print(value);
+  return printer.take();
 }
 
-MarkedText to_json(const Value& value, JsonStyle style) {
-  JsonWriter writer(style);
+MarkedText to_json(const Value& value, JsonStyle style, Budget& budget) {
+  JsonWriter writer(style, budget);
   writer.write(value);
   return writer.take();
 }
