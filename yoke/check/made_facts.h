@@ -5,6 +5,7 @@
 #include <string>
 
 #include "yoke/check/facts.h"
+#include "yoke/check/rules.h"
 
 namespace yoke {
 
@@ -149,6 +150,31 @@ inline RdmaDevice& rdma_of(CheckFacts& facts, std::size_t node, std::string_view
     if (device.name == name) return device;
   }
   throw std::out_of_range("no such device");
+}
+
+// "rule node subject; …" of all that the rules find.
+inline std::string rules_of(const CheckFacts& facts) {
+  std::string names;
+  for (const Finding& finding : run_rules(facts)) {
+    names += fmt::format("{}{} {} {}", names.empty() ? "" : "; ", finding.rule, finding.node.value_or("-"),
+                         finding.subject.value_or("-"));
+  }
+  return names;
+}
+
+inline void set_in_environment(CheckFacts& facts, std::string name, std::string value) {
+  facts.nodes[1].machine->settings.push_back({std::move(name), std::move(value), "environment"});
+}
+
+// A ring as the rules see it: spark-1 reaches spark-2's far end through it.
+inline CheckFacts ring_with_far_end() {
+  CheckFacts facts = made_pair();
+  facts.cluster->fabric->topology = Topology::kRing;
+  for (CheckedNode& node : facts.nodes) node.machine->nccl[0].version = "2.30.7";
+  add_far_end(facts);
+  facts.nodes[0].far = {
+      {.peer = "spark-2", .address = made_address(102, 2).address, .reached = false, .routed = false}};
+  return facts;
 }
 
 }  // namespace yoke

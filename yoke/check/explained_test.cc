@@ -1,0 +1,171 @@
+// What one rule explains is not told again by another.
+#include <gtest/gtest.h>
+
+#include "yoke/check/made_facts.h"
+
+namespace yoke {
+namespace {
+
+TEST(Explained, APinnedHalfThatIsDownIsToldAsThat) {
+  CheckFacts facts = made_pair();
+  interface_of(facts, 1, kHalfA).up = interface_of(facts, 1, kHalfA).carrier = false;
+  interface_of(facts, 0, kHalfA).carrier = false;
+  set_in_environment(facts, "GLOO_SOCKET_IFNAME", kHalfA);
+  set_in_environment(facts, "UCX_NET_DEVICES", "rocep1s0f0:1");
+  EXPECT_EQ(rules_of(facts), "half-down spark-2 enp1s0f0np0");
+}
+
+TEST(Explained, ARingPathIsBrokenByTheHalfThatIsDown) {
+  CheckFacts facts = ring_with_far_end();
+  facts.nodes[0].far[0].routed = true;
+  facts.nodes[0].far[0].routes = {kHalfA};
+  facts.nodes[0].machine->routes.push_back({.destination = Ipv4Prefix{made_address(102, 2).address, 32},
+                                            .gateway = made_address(100, 2).address,
+                                            .interface = kHalfA});
+  EXPECT_EQ(rules_of(facts), "ring-path spark-2 -");
+  facts.nodes[0].ring_settings = {"net.ipv4.conf.enp1s0f0np0.forwarding = 0"};  // nothing is passed on by it
+  EXPECT_EQ(rules_of(facts), "ring-path spark-2 -");
+  facts.nodes[0].ring_settings = {"net.ipv4.conf.enp1s0f0np0.rp_filter = 1"};
+  EXPECT_EQ(rules_of(facts), "ring-path spark-1 ring");
+  interface_of(facts, 1, kHalfB).up = interface_of(facts, 1, kHalfB).carrier = false;
+  interface_of(facts, 0, kHalfB).carrier = false;
+  EXPECT_EQ(rules_of(facts), "half-down spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, AFailedAllReduceIsToldWhereNothingElseIs) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce_failure = "NCCL: unhandled system error";
+  EXPECT_EQ(rules_of(facts), "collective-failed - -") << "by sockets it went well";
+  facts.measurement->all_reduce.reset();
+  EXPECT_EQ(rules_of(facts), "collective-failed - -");
+  facts.nodes[1].machine->kernel = "6.17.0-1004-nvidia";  // no explanation
+  EXPECT_EQ(rules_of(facts), "collective-failed - -; kernel-differs - -");
+  interface_of(facts, 1, kHalfB).mtu = 1500;
+  EXPECT_EQ(rules_of(facts), "mtu-differs spark-2 enP2p1s0f0np0; kernel-differs - -");
+}
+
+TEST(Explained, ARefusalWhileMeasuringIsAFirewallUnlessNobodyHasOne) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce.reset();
+  for (HalfMeasurement& half : facts.measurement->halves) {
+    if (half.from_interface != kHalfB) continue;
+    half.alone = half.together = half.both_ways = {};
+    half.failure = "cannot connect to 192.168.101.2:39031: Connection refused";
+  }
+  EXPECT_EQ(rules_of(facts), "firewall spark-2 enP2p1s0f0np0") << "by the address";
+  facts.nodes[0].drops_packets = true;
+  facts.nodes[1].drops_packets = false;
+  EXPECT_EQ(rules_of(facts), "firewall spark-1 enP2p1s0f0np0") << "of what leaves";
+  facts.nodes[0].drops_packets = false;
+  EXPECT_EQ(rules_of(facts), "half-dead spark-1 enP2p1s0f0np0");
+}
+
+TEST(Explained, HalvesInOneNetworkAccountForTheRouteByTheOther) {
+  CheckFacts facts = made_pair();
+  for (std::size_t node : {0U, 1U}) {
+    const int host = 101 + static_cast<int>(node);
+    interface_of(facts, node, kHalfB).addresses = {made_address(100, host)};
+    rdma_of(facts, node, "roceP2p1s0f0") = made_rdma(interface_of(facts, node, kHalfB));
+    facts.cluster->nodes[node].halves[1].address = made_address(100, host);
+    facts.nodes[node].paths[1].peer_address = made_address(100, 203 - host).address;
+    for (PathTrial& path : facts.nodes[node].paths) {
+      path.routed = true;
+      path.routes = {kHalfA};
+    }
+  }
+  EXPECT_EQ(rules_of(facts), "subnet-shared spark-1 enP2p1s0f0np0; subnet-shared spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, ADownHalfIsNotToldAgainByWhatItDoesNotCarry) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  interface_of(facts, 1, kHalfB).up = interface_of(facts, 1, kHalfB).carrier = false;
+  interface_of(facts, 1, kHalfB).addresses.clear();
+  interface_of(facts, 0, kHalfB).carrier = false;
+  rdma_of(facts, 1, "roceP2p1s0f0").state = "DOWN";
+  for (CheckedNode& node : facts.nodes) node.paths[1].small = node.paths[1].large = node.paths[1].connects = false;
+  for (HalfMeasurement& half : facts.measurement->halves) {
+    if (half.from_interface != kHalfB) continue;
+    half.alone = half.together = half.both_ways = {};
+    half.failure = "no carrier";
+  }
+  facts.measurement->all_reduce.reset();
+  facts.measurement->counters = {{"spark-1", kHalfB, "port_xmit_discards", 2}};
+  EXPECT_EQ(rules_of(facts), "half-down spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, ANarrowPcieLinkAccountsForHalfTheRateButNotForATenth) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce.reset();
+  interface_of(facts, 1, kHalfB).pcie = PcieLink{32, 2, 32, 4};
+  const auto carries = [&](double rate) {
+    for (HalfMeasurement& half : facts.measurement->halves) {
+      if (half.from_interface == kHalfB) half.alone = half.together = half.both_ways = BitsPerSecond{rate};
+    }
+  };
+  carries(50e9);
+  EXPECT_EQ(rules_of(facts), "pcie-narrow spark-2 enP2p1s0f0np0");
+  carries(10e9);
+  EXPECT_EQ(rules_of(facts), "half-degraded spark-1 enP2p1s0f0np0; pcie-narrow spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, AHalfSwitchedOffAtEachEndIsTwoHalvesNotAPort) {
+  CheckFacts facts = made_pair();
+  for (const auto& [node, half] : {std::pair{0U, kHalfA}, std::pair{1U, kHalfB}}) {
+    interface_of(facts, node, half).up = interface_of(facts, node, half).carrier = false;
+    interface_of(facts, 1 - node, half).carrier = false;
+  }
+  EXPECT_EQ(rules_of(facts), "half-down spark-1 enp1s0f0np0; half-down spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, ANodeThatIsOffAccountsForItsHalfButNotForTheOneSwitchedOffHere) {
+  CheckFacts facts = made_pair();
+  facts.nodes[1] = {.name = "spark-2", .machine = {}, .failure = NodeFailure{NodeFailureKind::kUnreachable, "no", ""}};
+  for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 0, half).carrier = false;
+  interface_of(facts, 0, kHalfA).up = false;
+  EXPECT_EQ(rules_of(facts), "node-unreachable spark-2 -; half-down spark-1 enp1s0f0np0");
+}
+
+TEST(Explained, HalvesWhoseAddressesWereSwappedAtBothEndsHaveOthersThanTheFile) {
+  CheckFacts facts = made_pair();
+  for (const std::size_t node : {0U, 1U}) {
+    std::swap(interface_of(facts, node, kHalfA).addresses, interface_of(facts, node, kHalfB).addresses);
+    std::swap(rdma_of(facts, node, "rocep1s0f0").gids, rdma_of(facts, node, "roceP2p1s0f0").gids);
+    for (Route& route : facts.nodes[node].machine->routes) {
+      if (route.interface != "enP7s7") route.interface = route.interface == kHalfA ? kHalfB : kHalfA;
+    }
+  }
+  EXPECT_EQ(rules_of(facts),
+            "address-differs spark-1 enp1s0f0np0; address-differs spark-1 enP2p1s0f0np0; "
+            "address-differs spark-2 enp1s0f0np0; address-differs spark-2 enP2p1s0f0np0");
+}
+
+TEST(Explained, TwoFaultsOnDifferentHalvesAreBothTold) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce.reset();
+  interface_of(facts, 1, kHalfA).mtu = 1500;
+  for (HalfMeasurement& half : facts.measurement->halves) {
+    if (half.from_interface == kHalfB) half.alone = half.together = half.both_ways = BitsPerSecond{12.5e9};
+  }
+  EXPECT_EQ(rules_of(facts), "mtu-differs spark-2 enp1s0f0np0; half-degraded spark-1 enP2p1s0f0np0");
+}
+
+TEST(Explained, SwappedAddressesOfNodesAreToldAloneOfBoth) {
+  CheckFacts facts = made_pair();
+  facts.measurement = made_measurement();
+  std::swap(facts.nodes[0].machine, facts.nodes[1].machine);
+  EXPECT_EQ(rules_of(facts), "nodes-swapped spark-1 -; nodes-swapped spark-2 -");
+}
+
+TEST(Explained, AWrongPrefixAccountsForNetworksThatOverlap) {
+  CheckFacts facts = made_pair();
+  interface_of(facts, 0, kHalfA).addresses[0].length = 16;  // holds half B's and the management's network
+  EXPECT_EQ(rules_of(facts), "prefix-differs spark-1 enp1s0f0np0");
+}
+
+}  // namespace
+}  // namespace yoke
