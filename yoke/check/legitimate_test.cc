@@ -138,15 +138,6 @@ TEST(Legitimate, DockersPolicyOnAPairAndARingThatForwards) {
   EXPECT_EQ(rules_of(facts), "");
 }
 
-// The end of spark-2's other cable.
-void add_far_end(CheckFacts& facts) {
-  NetworkInterface& interface = interface_of(facts, 1, "enp1s0f1np1");
-  interface.up = interface.carrier = true;
-  interface.addresses = {made_address(102, 2)};
-  rdma_of(facts, 1, "rocep1s0f1") = made_rdma(interface);
-  facts.cluster->nodes[1].halves.push_back({interface.name, made_address(102, 2)});
-}
-
 TEST(Legitimate, ARingOfThreeWhoseRoutesEndAtTheNeighbour) {
   CheckFacts facts = made_pair();
   facts.nodes[1].machine->ip_forward = false;

@@ -166,6 +166,15 @@ inline void set_in_environment(CheckFacts& facts, std::string name, std::string 
   facts.nodes[1].machine->settings.push_back({std::move(name), std::move(value), "environment"});
 }
 
+// The end of spark-2's other cable.
+inline void add_far_end(CheckFacts& facts) {
+  NetworkInterface& interface = interface_of(facts, 1, "enp1s0f1np1");
+  interface.up = interface.carrier = true;
+  interface.addresses = {made_address(102, 2)};
+  rdma_of(facts, 1, "rocep1s0f1") = made_rdma(interface);
+  facts.cluster->nodes[1].halves.push_back({interface.name, made_address(102, 2)});
+}
+
 // A ring as the rules see it: spark-1 reaches spark-2's far end through it.
 inline CheckFacts ring_with_far_end() {
   CheckFacts facts = made_pair();
