@@ -36,7 +36,7 @@ UniqueFd open_file(const std::filesystem::path& file, int flags, mode_t mode = 0
 std::size_t read_some(const UniqueFd& fd, void* buffer, std::size_t size, const std::filesystem::path& name);
 void write_all(const UniqueFd& fd, std::string_view content, const std::filesystem::path& name);
 
-// The whole content; an Error where it is larger than `limit`, or no regular file.
+// The whole content; an Error where it is larger than `limit`, a folder, or a pipe that lies in one.
 std::string read_file(const std::filesystem::path& file, Bytes limit = Bytes{64 << 20});
 
 struct WriteOptions {
