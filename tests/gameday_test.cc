@@ -26,11 +26,12 @@ struct Gameday : testing::Test {
     return run_yoke(std::move(arguments), {.folder = scratch.path(), .timeout = 120_s});
   }
 };
-struct LabTimingGameday : Gameday {
+struct GamedayLab : Gameday {
   void SetUp() override {
     if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
   }
 };
+struct LabTimingGameday : GamedayLab {};
 
 const Document& phase_of(const Document& day, std::string_view name) {
   for (const Document& phase : day.find("phases")->items) {
@@ -107,9 +108,9 @@ struct Moment {
   int signals = 1;   // an impatient user presses twice
 };
 void PrintTo(const Moment& moment, std::ostream* out) { *out << moment.name; }
-struct LabTimingGamedayCtrlC : LabTimingGameday, testing::WithParamInterface<Moment> {};
+struct GamedayCtrlC : GamedayLab, testing::WithParamInterface<Moment> {};
 
-TEST_P(LabTimingGamedayCtrlC, CleansUpAtAnyMoment) {
+TEST_P(GamedayCtrlC, CleansUpAtAnyMoment) {
   Process process({.argv = {YOKE_PROGRAM, "gameday", "--phase", GetParam().phase}, .folder = scratch.path()});
   const Begun begun = read_until(process, GetParam().said);
   ASSERT_TRUE(fs::exists(begun.folder));
@@ -124,7 +125,7 @@ TEST_P(LabTimingGamedayCtrlC, CleansUpAtAnyMoment) {
   EXPECT_FALSE(fs::exists(begun.folder));
   EXPECT_EQ(run({.argv = {"pgrep", "-f", begun.lab}}).out, "") << "nothing of the lab runs on";
 }
-INSTANTIATE_TEST_SUITE_P(Moments, LabTimingGamedayCtrlC,
+INSTANTIATE_TEST_SUITE_P(Moments, GamedayCtrlC,
                          testing::Values(Moment{"StartingTheLab", "lab", "$ yoke lab up"},
                                          Moment{"StartingTheLabTwice", "lab", "$ yoke lab up", 2},
                                          Moment{"LookingAtTheLab", "lab", "$ yoke lab status"},
@@ -140,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Moments, LabTimingGamedayCtrlC,
                          [](const auto& test) { return test.param.name; });
 
 // Seen from a node the lab is a cluster like any other, once its file does not say "lab:".
-TEST_F(LabTimingGameday, OnAClusterSkipsWhatOnlyALabCanPlay) {
+TEST_F(GamedayLab, OnAClusterSkipsWhatOnlyALabCanPlay) {
   const TestLab lab;
   std::string text;
   for (const std::string& line : split(read_file(lab.folder / "cluster.yaml"), '\n')) {

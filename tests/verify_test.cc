@@ -45,8 +45,9 @@ std::string golden_name(const testing::TestParamInfo<Golden>& test) {
 // GroupsOfQuantizedWeightsAreNotCut.
 std::vector<Golden> all_goldens() {
   std::vector<Golden> all;
-  for (const char* model : {"llama-f32", "llama-bf16-tied", "llama-biased-f16", "llama-fp8", "llama-nvfp4",
-                            "llama-w4a16", "mistral-window-bf16", "qwen2-window-f32", "qwen3-bf16"}) {
+  for (const char* model :
+       {"llama-f32", "llama-bf16-tied", "llama-biased-f16", "llama-fp8", "llama-gptq", "llama-nvfp4", "llama-w4a16",
+        "llama-w4a16-ordered", "mistral-window-bf16", "qwen2-w4a16-channel", "qwen2-window-f32", "qwen3-bf16"}) {
     for (const int ranks : {1, 2, 4}) {
       if (ranks == 4 && model == std::string("llama-w4a16")) continue;
       all.push_back({model, ranks, ranks == 1 ? "auto" : "threads"});

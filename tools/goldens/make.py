@@ -2,7 +2,7 @@
 
     python3 tools/goldens/make.py OUT       # one folder for each model of the table below
 
-Each folder is a model folder (config.json, model.safetensors, tokenizer files) with golden.json (prompts, ids, greedy
+Those with quantized weights are made by quantized.py beside it. Each folder is a model folder (config.json, model.safetensors, tokenizer files) with golden.json (prompts, ids, greedy
 continuations with the margin of each choice) and golden.safetensors (logits of every prompt; of the long one the last
 four positions) beside it. Weights are drawn so large that choices are clear: a margin below 0.02 is drawn again.
 """
@@ -61,6 +61,18 @@ def draw(model, seed, stored):
             parameter.copy_(value.to(stored).float())
 
 
+def quantize_linears(model, quantize):
+    """Each linear gets the values that its stored form means; returns that form, and what is stored as it is."""
+    stored, plain = {}, dict(model.state_dict())
+    for name, module in model.named_modules():
+        if isinstance(module, torch.nn.Linear):
+            tensors, values = quantize(module.weight.data)
+            module.weight.data.copy_(values)
+            stored.update({f"{name}.{key}": value for key, value in tensors.items()})
+            del plain[f"{name}.weight"]
+    return stored, plain
+
+
 def greedy(model, ids):
     tokens, margins = [], []
     for _ in range(GREEDY):
@@ -71,15 +83,15 @@ def greedy(model, ids):
     return tokens, margins
 
 
-def make(name, folder):
-    kind, stored, own = MODELS[name]
-    config = kind(**SHARED, **own)
+def make(name, folder, kind, stored, own, quantize=None, section=None):
+    config = kind(**{**SHARED, **own})
     config._attn_implementation = "eager"
     tokenizer = transformers.AutoTokenizer.from_pretrained(TOKENIZER)
     for seed in range(100):
         torch.manual_seed(0)
         model = transformers.AutoModelForCausalLM.from_config(config).float().eval()
         draw(model, seed, stored)
+        quantized, plain = quantize_linears(model, quantize) if quantize else ({}, model.state_dict())
         cases, tensors = [], {}
         with torch.no_grad():
             for index, prompt in enumerate(PROMPTS):
@@ -100,9 +112,12 @@ def make(name, folder):
     del config._attn_implementation_internal
     config.architectures = [type(model).__name__]
     config.save_pretrained(folder)
-    weights = {key: value.to(stored).contiguous() for key, value in model.state_dict().items()
+    if section:
+        file = folder / "config.json"
+        file.write_text(json.dumps({**json.loads(file.read_text()), **section}, indent=2) + "\n")
+    weights = {key: value.to(stored).contiguous() for key, value in plain.items()
                if not (config.tie_word_embeddings and key == "lm_head.weight")}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    save_file({**weights, **quantized}, folder / "model.safetensors", metadata={"format": "pt"})
     save_file(tensors, folder / "golden.safetensors")
     made_with = f"transformers {transformers.__version__}, torch {torch.__version__}, float32 on CPU, seed {seed}"
     (folder / "golden.json").write_text(json.dumps({"made_with": made_with, "cases": cases}, indent=1) + "\n")
@@ -114,5 +129,5 @@ def make(name, folder):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for name in MODELS:
-        make(name, pathlib.Path(sys.argv[1]) / name)
+    for name, model in MODELS.items():
+        make(name, pathlib.Path(sys.argv[1]) / name, *model)

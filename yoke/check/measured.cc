@@ -7,6 +7,7 @@
 #include <set>
 
 #include "yoke/check/rules.h"
+#include "yoke/spec/link_faults.h"
 
 namespace yoke {
 namespace {
@@ -89,8 +90,6 @@ std::vector<std::pair<Measured, double>> worst_ways(const ClusterView& view) {
   }
   return worst;
 }
-
-bool is_degraded(double share) { return share >= kDegradedLeast && share <= kDegradedMost; }
 
 bool all_healthy(const ClusterView& view) {
   const auto& ways = view.facts.measurement->halves;
@@ -179,10 +178,8 @@ AdviceList find_lossy_halves(const ClusterView& view) {
                     .what = fmt::format("{} loses packets from {} to {}", measured.from->title(), way.from, way.to),
                     .evidence = fmt::format("{} of {} messages had to be sent again, with nothing else on the half",
                                             *way.resent, way.messages.value_or(0)),
-                    .consequence = "each loss stalls a collective for a fifth of a second by TCP; RDMA repeats all "
-                                   "that was under way, or gives up (IBV_WC_RETRY_EXC_ERR)",
-                    .fix = "clean or replace the cable; look at the transceivers, the switch's port, and at "
-                           "'tc qdisc' and the packet filter on both ends"});
+                    .consequence = kHalfLossy.consequence,
+                    .fix = kHalfLossy.fix});
   }
   return list;
 }
@@ -200,9 +197,8 @@ AdviceList find_late_halves(const ClusterView& view) {
          .what = fmt::format("{} between {} and {} takes {} for the smallest message", measured.from->title(), way.from,
                              way.to, to_string(*way.latency)),
          .evidence = fmt::format("{} one way at best; a cable or a switch takes some 10 us", to_string(*way.latency)),
-         .consequence = "tokens wait for it: tensor-parallel decoding has two all-reduces in each layer",
-         .fix = "does the half go by another network, a VPN or a software bridge? look at 'ip route get', at "
-                "'tc qdisc' on both ends, and at the NIC's interrupt moderation ('ethtool -c')"});
+         .consequence = kHalfLate.consequence,
+         .fix = kHalfLate.fix});
   }
   return list;
 }
@@ -236,10 +232,8 @@ AdviceList find_degraded_halves(const ClusterView& view) {
                     .what = fmt::format("{} between {} and {} carries {:.0f}% of what it should, and looks healthy",
                                         measured.from->title(), measured.way->from, measured.way->to, share * 100),
                     .evidence = rate_text(view, measured),
-                    .consequence = "all-reduces over large tensors, loading and training take four to twelve times as "
-                                   "long",
-                    .fix = "ports come up so when a cable was moved while running: reboot both ends with the cable in "
-                           "place; where that does not cure it, shut both down and unplug their power for 30 s"});
+                    .consequence = kHalfDegraded.consequence,
+                    .fix = kHalfDegraded.fix});
   }
   return list;
 }
@@ -248,15 +242,13 @@ AdviceList find_slow_halves(const ClusterView& view) {
   AdviceList list;
   for (const auto& [measured, share] : worst_ways(view)) {
     if (share >= kHealthyShare || is_degraded(share)) continue;
-    list.push_back(
-        {.node = measured.from->node->name,
-         .subject = measured.from->name,
-         .what = fmt::format("{} between {} and {} carries {:.0f}% of what it should", measured.from->title(),
-                             measured.way->from, measured.way->to, share * 100),
-         .evidence = rate_text(view, measured),
-         .consequence = "large messages take as much longer: loading, prefill and training, less so decoding",
-         .fix = "is something else using the link or the processor? 'yoke link test' measures longer; try "
-                "another cable"});
+    list.push_back({.node = measured.from->node->name,
+                    .subject = measured.from->name,
+                    .what = fmt::format("{} between {} and {} carries {:.0f}% of what it should",
+                                        measured.from->title(), measured.way->from, measured.way->to, share * 100),
+                    .evidence = rate_text(view, measured),
+                    .consequence = kHalfSlow.consequence,
+                    .fix = kHalfSlow.fix});
   }
   return list;
 }
@@ -275,9 +267,8 @@ AdviceList find_halves_sharing_a_path(const ClusterView& view) {
                              "the other",
                              nodes.first, nodes.second, sum.together / sum.alone * 100),
          .evidence = fmt::format("{} together, {} one after the other", to_string(sum.together), to_string(sum.alone)),
-         .consequence = "the second half gains less than it should",
-         .fix = "by TCP the processor may be the limit ('yoke link test' shows the cores used); else both "
-                "halves share a PCIe link"});
+         .consequence = kHalvesShare.consequence,
+         .fix = kHalvesShare.fix});
   }
   return list;
 }
@@ -301,10 +292,8 @@ AdviceList find_slow_collectives(const ClusterView& view) {
   return {{.what = "the link is healthy, but an all-reduce over it is slow",
            .evidence = fmt::format("an all-reduce of {} moves {}; the halves carry {} each way at once",
                                    to_string(measurement->all_reduce->large_size), to_string(reached), to_string(raw)),
-           .consequence = "prefill and training run at the collective's rate, not at the link's",
-           .fix =
-               "not the cable: run with NCCL_DEBUG=INFO and give the log to 'yoke check nccl-log'; with NCCL itself, "
-               "unplug the power of both for 30 s, as this is a second form of the degraded state"}};
+           .consequence = kCollectiveSlow.consequence,
+           .fix = kCollectiveSlow.fix}};
 }
 
 AdviceList find_failed_collectives(const ClusterView& view) {
@@ -317,16 +306,13 @@ AdviceList find_failed_collectives(const ClusterView& view) {
     if (rule.look != find_failed_collectives && explains && !rule.look(view).empty()) return {};
   }
   const bool by_sockets = measurement->all_reduce.has_value();
+  const LinkFault& fault = by_sockets ? kNcclCollectiveFailed : kCollectiveFailed;
   return {
       {.what =
            fmt::format("the halves carry data, but an all-reduce over all nodes{} fails", by_sockets ? " by NCCL" : ""),
        .evidence = measurement->all_reduce_failure->empty() ? "it came to no end" : *measurement->all_reduce_failure,
-       .consequence = by_sockets ? "what uses NCCL does not run over these nodes, or only by sockets"
-                                 : "no model can run over these nodes",
-       .fix = by_sockets ? "run with NCCL_DEBUG=INFO and give the log to 'yoke check nccl-log'; 'yoke bench "
-                           "all-reduce --transport nccl' tells more"
-                         : "'yoke bench all-reduce' tells more; a filter that lets only some ports pass is a usual "
-                           "cause"}};
+       .consequence = fault.consequence,
+       .fix = fault.fix}};
 }
 
 AdviceList find_counted_errors(const ClusterView& view) {
@@ -345,8 +331,8 @@ AdviceList find_counted_errors(const ClusterView& view) {
                     .what = fmt::format("{} on {} counted {} {} while measuring", counter.interface, counter.node,
                                         counter.change, counter.name),
                     .evidence = fmt::format("{} rose by {}", counter.name, counter.change),
-                    .consequence = "packets are damaged or lost: slow now and then, and a hang sooner or later",
-                    .fix = "clean or replace the cable, and look at the transceivers"});
+                    .consequence = kErrorsCounted.consequence,
+                    .fix = kErrorsCounted.fix});
   }
   return list;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "yoke/spec/hardware.h"
+#include "yoke/spec/link_faults.h"
 #include "yoke/spec/measurement.h"
 
 namespace yoke {
@@ -93,10 +94,8 @@ std::vector<Finding> bad_delivery(const PairResult& pair, const std::string& hal
            .what = fmt::format("half {} {} loses packets that {} sends", half, between(pair), sent.from),
            .evidence = fmt::format("{} of {} messages had to be sent again, with nothing else on the half", sent.resent,
                                    sent.count),
-           .consequence = "each loss stalls a collective for a fifth of a second by TCP; RDMA repeats "
-                          "all that was under way, or gives up",
-           .fix = "clean or replace the cable; look at the transceivers, the switch's port, 'tc qdisc' "
-                  "and the packet filter on both ends"});
+           .consequence = kHalfLossy.consequence,
+           .fix = kHalfLossy.fix});
     }
     const auto quickest = std::min_element(latency.rows.begin(), latency.rows.end(),
                                            [](const PingResult& a, const PingResult& b) { return a.least < b.least; });
@@ -108,9 +107,8 @@ std::vector<Finding> bad_delivery(const PairResult& pair, const std::string& hal
                                             to_string(quickest->least)),
                         .evidence = fmt::format("{} one way at best; a cable or a switch takes some 10 us",
                                                 to_string(quickest->least)),
-                        .consequence = "tokens wait for it: tensor-parallel decoding has two all-reduces in each layer",
-                        .fix = "does the half go by another network, a VPN or a software bridge? look at 'tc qdisc' on "
-                               "both ends and at the NIC's interrupt moderation ('ethtool -c')"});
+                        .consequence = kHalfLate.consequence,
+                        .fix = kHalfLate.fix});
   }
   return findings;
 }
@@ -122,7 +120,8 @@ std::optional<Finding> slow_half(const PairResult& pair, const std::string& half
   const BitsPerSecond worse = std::min(*forward, *back);
   const double share = worse / expected.half_rate;
   if (share >= kHealthyShare || !is_judged(pair.transport, worse, expected.half_rate)) return std::nullopt;
-  const bool degraded = share >= kDegradedLeast && share <= kDegradedMost;
+  const bool degraded = is_degraded(share);
+  const LinkFault& fault = degraded ? kHalfDegraded : kHalfSlow;
   return Finding{
       .rule = degraded ? "half-degraded" : "half-slow",
       .severity = degraded ? Severity::kFault : Severity::kWarning,
@@ -131,10 +130,8 @@ std::optional<Finding> slow_half(const PairResult& pair, const std::string& half
       .evidence =
           fmt::format("{} there, {} back, alone, by {}; {} expected ({})", to_string(*forward), to_string(*back),
                       pair.transport == "rdma" ? "RDMA" : "TCP", to_string(expected.half_rate), expected.source),
-      .consequence = "large messages take as much longer: loading, prefill and training, less so decoding",
-      .fix = degraded ? "the state in which ports come up after a cable was moved: reboot both ends with the cable in "
-                        "place; where that does not cure it, unplug the power of both for 30 s"
-                      : "compare PCIe width, MTU and the speed of the port on both ends; try another cable"};
+      .consequence = fault.consequence,
+      .fix = fault.fix};
 }
 
 // Whether all halves together give what each gives alone.
@@ -157,10 +154,8 @@ std::optional<Finding> shared_path(const PairResult& pair, const std::string& fr
                                      sum / alone * 100),
                  .evidence = fmt::format("together {} ({}), one after the other {}", to_string(sum),
                                          fmt::join(parts, ", "), to_string(alone)),
-                 .consequence = "the second half gains less than it should",
-                 .fix =
-                     "by TCP the processor may be the limit (see the cores used); else both halves share a PCIe "
-                     "link or a cable"};
+                 .consequence = kHalvesShare.consequence,
+                 .fix = kHalvesShare.fix};
 }
 
 void judge_facts(const PairResult& pair, const PairHalfFacts& half, int mtu_wanted, std::vector<Finding>& findings) {
@@ -209,25 +204,23 @@ void judge_counters(const PairResult& pair, std::vector<Finding>& findings) {
                         .what = fmt::format("{} on {} counted {} {} during the test", counter.interface, counter.node,
                                             counter.change, counter.name),
                         .evidence = fmt::format("{} rose by {} (half {})", counter.name, counter.change, counter.half),
-                        .consequence = "packets are damaged or lost: slow now and then, and a hang sooner or later",
-                        .fix = "clean or replace the cable; look at the transceivers"});
+                        .consequence = kErrorsCounted.consequence,
+                        .fix = kErrorsCounted.fix});
   }
 }
 
 void judge_all_reduce(const LinkTestResult& result, std::vector<Finding>& findings) {
   if (result.all_reduce_failure) {
     const bool by_sockets = result.all_reduce.has_value();
+    const LinkFault& fault = by_sockets ? kNcclCollectiveFailed : kCollectiveFailed;
     findings.push_back({.rule = "collective-failed",
                         .severity = Severity::kFault,
                         .node = {},
                         .what = fmt::format("the halves carry data, but an all-reduce over all nodes{} failed",
                                             by_sockets ? " by NCCL" : ""),
                         .evidence = *result.all_reduce_failure,
-                        .consequence = by_sockets ? "what uses NCCL does not run over these nodes, or only by sockets"
-                                                  : "no model can run over these nodes",
-                        .fix = by_sockets ? "'yoke bench all-reduce --transport nccl' tells more; with NCCL_DEBUG=INFO "
-                                            "its log says where it ends ('yoke check nccl-log')"
-                                          : "'yoke bench all-reduce' tells more"});
+                        .consequence = fault.consequence,
+                        .fix = fault.fix});
   }
   // Where nothing limits the link but the processor, a collective, which also computes, is slower by nature.
   if (!result.all_reduce || result.pairs.size() != 1 || !result.expected) return;
@@ -247,9 +240,8 @@ void judge_all_reduce(const LinkTestResult& result, std::vector<Finding>& findin
        .what = "the link is healthy, but an all-reduce over it is slow",
        .evidence = fmt::format("all-reduce of {}: {} on the bus; the halves carry {} each way at once",
                                to_string(result.all_reduce->large_size), to_string(reached), to_string(raw)),
-       .consequence = "prefill and training run at the collective's rate, not at the link's",
-       .fix = "not the cable: look at the load of the processors and at the library "
-              "('yoke bench all-reduce' tells more)"});
+       .consequence = kCollectiveSlow.consequence,
+       .fix = kCollectiveSlow.fix});
 }
 
 }  // namespace

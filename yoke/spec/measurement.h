@@ -18,6 +18,7 @@ constexpr double kHealthyShare = 0.85;  // of the expected rate
 // A Spark whose port came up wrong carries 8 to 25 Gb/s of 100, with nothing else amiss.
 constexpr double kDegradedLeast = 0.06;
 constexpr double kDegradedMost = 0.25;
+constexpr bool is_degraded(double share) { return share >= kDegradedLeast && share <= kDegradedMost; }
 // Two halves that do not disturb each other give twice one; below this they share something.
 constexpr double kTogetherLeast = 0.8;
 constexpr double kCollectiveLeast = 0.5;  // of what the halves carry both ways
