@@ -158,6 +158,13 @@ TEST_F(Bench, FailsWhereTheBandwidthIsNotWhatTheScriptWants) {
   EXPECT_EQ(bench({"all-reduce", "-b", "8", "-e", "8"}).exit_status, 2);
 }
 
+TEST_F(Bench, RefusesTheGroupsThatItDoesNotMake) {
+  environment["NCCL_TESTS_SPLIT"] = "MOD 2";
+  const Outcome outcome = bench({"all-reduce", "-b", "8", "-e", "8"});
+  EXPECT_EQ(outcome.exit_status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("NCCL_TESTS_SPLIT is set"));
+}
+
 TEST_F(Bench, CtrlCEndsAnEndlessRunAndKeepsItsRows) {
   Process process(command({YOKE_PROGRAM, "bench", "all-reduce", "-b", "1K", "-e", "1K", "-N", "0"}));
   while (const auto line = process.read_line(Deadline::after(30_s))) {

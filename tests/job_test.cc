@@ -243,13 +243,17 @@ class LabJob : public testing::Test {
 TEST_F(LabJob, GivesTheEnvironmentOfTorchrunAndMpirun) {
   const Outcome outcome = lab->yoke({"job", "run", "--ranks-per-node", "2", "--", "sh", "-c",
                                      "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR "
-                                     "$OMPI_COMM_WORLD_RANK $YOKE_NODE $YOKE_HALVES"});
+                                     "$OMPI_COMM_WORLD_RANK $YOKE_NODE $YOKE_HALVES "
+                                     "$ROLE_RANK/$ROLE_WORLD_SIZE $GROUP_WORLD_SIZE $OMPI_COMM_WORLD_NODE_RANK "
+                                     "${TORCHELASTIC_RUN_ID%-*} $TORCHELASTIC_RESTART_COUNT"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("spark-1/1 | 1/4 1/2 0 192.168.100.1 1 spark-1 A=192.168.100.1,B=192.168.101.1\n"),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.out.find("spark-1/1 | 1/4 1/2 0 192.168.100.1 1 spark-1 A=192.168.100.1,B=192.168.101.1 1/4 2 1 sh 0\n"),
+      std::string::npos)
       << outcome.out;
-  EXPECT_NE(outcome.out.find("spark-2/2 | 2/4 0/2 1 192.168.100.1 2 spark-2 A=192.168.100.2,B=192.168.101.2\n"),
-            std::string::npos)
+  EXPECT_NE(
+      outcome.out.find("spark-2/2 | 2/4 0/2 1 192.168.100.1 2 spark-2 A=192.168.100.2,B=192.168.101.2 2/4 2 0 sh 0\n"),
+      std::string::npos)
       << outcome.out;
 }
 

@@ -46,9 +46,17 @@ inline std::optional<std::string> why_no_labs(const std::vector<std::string>& pr
   return std::nullopt;
 }
 
+// Sanitized programs want several times the memory that a node has unless more is asked for.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 struct TestLab {
   explicit TestLab(std::vector<std::string> up_arguments = {}) {
     std::vector<std::string> arguments = {"lab", "up", "--name", name};
+    if (kSanitized) arguments.insert(arguments.end(), {"--memory", "2GiB"});
     arguments.insert(arguments.end(), up_arguments.begin(), up_arguments.end());
     up = yoke(std::move(arguments));
     if (!up.ok()) throw Error(ErrorCode::kUnavailable, "yoke lab up " + up.describe() + "\n" + up.err);

@@ -121,6 +121,17 @@ TEST(Launchers, ARankThatMpiDoesNotKnowDoesNotMeasureAlone) {
   EXPECT_THAT(step.err, HasSubstr("srun --mpi=pmix"));
 }
 
+// An engine's ranks meet in the background of rank 0: what keeps them from it must not be waited out there.
+TEST(Launchers, AnEngineThatCannotMeetSaysSo) {
+  const std::vector<std::string> question = {"run", kSourceFolder / "models/nano", "-p", "hi"};
+  for (const char* rank : {"0", "1"}) {
+    const Variables environment = {{"RANK", rank}, {"WORLD_SIZE", "2"}};
+    const Outcome outcome = run_yoke(question, {.environment = environment, .timeout = 20_s});
+    EXPECT_EQ(outcome.exit_status, bench_with(environment).exit_status) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("torchrun did not say where rank 0 is")) << rank;
+  }
+}
+
 TEST(Launchers, ALauncherOfOneProcessIsAsNone) {
   const Variables shell = {{"SLURM_STEP_ID", "0"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}};
   const Outcome three = bench_with(shell, {"--ranks", "3"});

@@ -72,8 +72,10 @@ template <class Number>
 requires(std::integral<Number> || std::floating_point<Number>) void read_field(const Document& document,
                                                                                Number& value) {
   const bool typed = document.kind == Document::Kind::kNumber || document.kind == Document::Kind::kPlain;
-  const char* const end = document.text.data() + document.text.size();
-  const auto [rest, failure] = std::from_chars(document.text.data(), end, value);
+  std::string_view text = document.text;
+  if (std::integral<Number> && text.ends_with(".0")) text.remove_suffix(2);
+  const char* const end = text.data() + text.size();
+  const auto [rest, failure] = std::from_chars(text.data(), end, value);
   const bool finite = value - value == 0;  // from_chars takes "inf" and "nan"
   if (!typed || failure != std::errc{} || rest != end || !finite) {
     refuse_field(document, std::integral<Number> ? "a whole number" : "a number");

@@ -26,7 +26,12 @@ class JsonBuilder : public nlohmann::json_sax<Json> {
   bool number_unsigned(number_unsigned_t value) override {
     return put({.kind = Document::Kind::kNumber, .text = fmt::format("{}", value)});
   }
-  bool number_float(number_float_t value, const string_t&) override { return put(Document::number(value)); }
+  // 2.0 stays told from 2, as chat templates print what they were given.
+  bool number_float(number_float_t value, const string_t&) override {
+    Document number = Document::number(value);
+    if (number.text.find_first_of(".en") == std::string::npos) number.text += ".0";
+    return put(std::move(number));
+  }
   bool string(string_t& value) override { return put(Document::string(std::move(value))); }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(Document::map()); }

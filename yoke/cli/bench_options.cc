@@ -177,6 +177,11 @@ CollectiveOptions made_of(const BenchArguments& a, CollectiveKind kind) {
     options.limit = LinkLimit{.half_rate = a.link_rate, .halves = a.halves, .source = "--link-rate"};
   if (const char* wanted = std::getenv("NCCL_TESTS_MIN_BW"); wanted && *wanted)
     options.bus_bandwidth_wanted = number_option("NCCL_TESTS_MIN_BW", wanted);
+  for (const char* split : {"NCCL_TESTS_SPLIT", "NCCL_TESTS_SPLIT_MASK"}) {
+    if (const char* wanted = std::getenv(split); wanted && *wanted)
+      throw Error(ErrorCode::kUsage, fmt::format("{} is set, but yoke measures one group of all ranks", split),
+                  "unset it; --ranks makes the group smaller");
+  }
   const std::string name = a.json_file.native();
   if (!name.empty() && !name.ends_with(".json"))
     throw Error(ErrorCode::kUsage, fmt::format("--output_file '{}' does not end in .json", printable(name, 80)),

@@ -95,12 +95,8 @@ EngineHostSpec host_spec(const Session& session, const EngineArguments& a) {
 
 std::optional<int> follow_if_not_first(const EngineHostSpec& spec) {
   if (!spec.place || spec.place->rank == 0) return std::nullopt;
-  try {
-    follow_engine(*spec.place, spec);
-    return kExitOk;
-  } catch (const Error& error) {
-    return error.exit_status();  // rank 0 says why
-  }
+  const auto failure = follow_engine(*spec.place, spec);
+  return failure ? failure->exit_status() : kExitOk;  // rank 0 says why
 }
 
 SchedulerLimits request_limits(const EngineOptions& engine) {

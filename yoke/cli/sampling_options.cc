@@ -41,7 +41,7 @@ void declare_sampling(OptionTable& table, SamplingArguments& a) {
   table.value("-n,--tokens", "N", "most tokens of an answer (the model's max_new_tokens, else 512)", a.tokens);
   table.value("--temperature", "T", "0: always the likeliest token (the model's generation_config.json, else 0)",
               a.temperature);
-  table.value("--top-k", "K", "draw from the K likeliest tokens only", a.top_k);
+  table.value("--top-k", "K", "draw from the K likeliest tokens only; 256 at most, and without it", a.top_k);
   table.value("--top-p", "P", "draw from the fewest tokens whose chances reach P", a.top_p);
   table.value("--min-p", "P", "draw from tokens with at least P of the likeliest one's chance", a.min_p);
   table.value("--repetition-penalty", "X", "above 1: tokens of prompt and answer become less likely",

@@ -40,26 +40,34 @@ std::vector<RankStart> rank_starts(const JobSpec& spec, std::size_t node, int fi
     const std::string world = std::to_string(size);
     const std::string local_world = std::to_string(place.ranks);
     RankStart start{.rank = first_rank + local};
-    start.environment = {{"YOKE_RANK", rank},
-                         {"YOKE_SIZE", world},
-                         {"YOKE_LOCAL_RANK", local_rank},
-                         {"YOKE_LOCAL_SIZE", local_world},
-                         {"YOKE_NODE", place.node.name},
-                         {"YOKE_ADDRESS", place.node.address},
-                         {"YOKE_HALVES", print_halves(halves)},
-                         {"RANK", rank},
-                         {"WORLD_SIZE", world},
-                         {"LOCAL_RANK", local_rank},
-                         {"LOCAL_WORLD_SIZE", local_world},
-                         {"GROUP_RANK", std::to_string(node)},
-                         {"MASTER_ADDR", master.address},
-                         {"MASTER_PORT", std::to_string(master.port)},
-                         // Read by many scripts; Open MPI itself does not take them for a promise. MPICH would take
-                         // PMI_RANK so, and wait for a process manager that is not there: those are not given.
-                         {"OMPI_COMM_WORLD_RANK", rank},
-                         {"OMPI_COMM_WORLD_SIZE", world},
-                         {"OMPI_COMM_WORLD_LOCAL_RANK", local_rank},
-                         {"OMPI_COMM_WORLD_LOCAL_SIZE", local_world}};
+    start.environment = {
+        {"YOKE_RANK", rank},
+        {"YOKE_SIZE", world},
+        {"YOKE_LOCAL_RANK", local_rank},
+        {"YOKE_LOCAL_SIZE", local_world},
+        {"YOKE_NODE", place.node.name},
+        {"YOKE_ADDRESS", place.node.address},
+        {"YOKE_HALVES", print_halves(halves)},
+        {"RANK", rank},
+        {"WORLD_SIZE", world},
+        {"LOCAL_RANK", local_rank},
+        {"LOCAL_WORLD_SIZE", local_world},
+        {"GROUP_RANK", std::to_string(node)},
+        {"GROUP_WORLD_SIZE", std::to_string(spec.nodes.size())},
+        {"ROLE_NAME", "default"},
+        {"ROLE_RANK", rank},
+        {"ROLE_WORLD_SIZE", world},
+        {"TORCHELASTIC_RUN_ID", spec.name},
+        {"TORCHELASTIC_MAX_RESTARTS", std::to_string(spec.policy == JobPolicy::kRestart ? spec.restarts_most : 0)},
+        {"MASTER_ADDR", master.address},
+        {"MASTER_PORT", std::to_string(master.port)},
+        // Read by many scripts; Open MPI itself does not take them for a promise. MPICH would take
+        // PMI_RANK so, and wait for a process manager that is not there: those are not given.
+        {"OMPI_COMM_WORLD_RANK", rank},
+        {"OMPI_COMM_WORLD_SIZE", world},
+        {"OMPI_COMM_WORLD_LOCAL_RANK", local_rank},
+        {"OMPI_COMM_WORLD_NODE_RANK", local_rank},
+        {"OMPI_COMM_WORLD_LOCAL_SIZE", local_world}};
     for (const Variable& variable : spec.environment) start.environment.push_back(variable);
     starts.push_back(std::move(start));
   }

@@ -30,6 +30,7 @@ struct Variable {
 struct RankStart {
   int rank = 0;
   std::vector<Variable> environment = {};
+  int restarts = 0;  // of the rank, counted by its supervisor; not told
   friend bool operator==(const RankStart&, const RankStart&) = default;
 };
 

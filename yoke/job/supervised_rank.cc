@@ -41,6 +41,7 @@ void set_nonblocking(const UniqueFd& fd) { fcntl(fd.get(), F_SETFL, fcntl(fd.get
 std::vector<std::string> rank_environment(const RankStart& start, const std::string& token, int line_fd) {
   Environment all = environment_now();
   for (const Variable& variable : start.environment) all[variable.name] = variable.value;
+  all["TORCHELASTIC_RESTART_COUNT"] = std::to_string(start.restarts);
   all["YOKE_JOB_FD"] = std::to_string(line_fd);
   std::string& tokens = all[std::string(kProcessTokenVariable)];
   tokens += tokens.empty() ? token : ":" + token;

@@ -25,10 +25,10 @@ class SupervisedRank {
   const RankStart& start() const { return start_; }
   pid_t pid() const { return pid_; }
 
-  UniqueFd out, err;                  // missing after their end
-  std::optional<MessageStream> line;  // missing once the rank closed it, or wrote nonsense
-  bool speaks = false;                // something came over the line
-  bool restart_wanted = false;
+  UniqueFd out, err;                             // missing after their end
+  std::optional<MessageStream> line;             // missing once the rank closed it, or wrote nonsense
+  bool speaks = false;                           // something came over the line
+  std::optional<RankStart> restart_wanted = {};  // once it is over
 
   // Once waitpid() told of it.
   void note_exit(int wait_status);

@@ -32,16 +32,18 @@ void SupervisorLoop::start_rank(const RankStart& start) {
 
 void SupervisorLoop::restart_ranks(const RankList& list) {
   for (const int number : list.ranks) {
+    const auto start =
+        std::find_if(job_.ranks.begin(), job_.ranks.end(), [&](const auto& rank) { return rank.rank == number; });
+    if (start == job_.ranks.end()) continue;
+    ++start->restarts;
     const auto found =
         std::find_if(ranks_.begin(), ranks_.end(), [&](const auto& rank) { return rank.rank() == number; });
     if (found != ranks_.end()) {
-      found->restart_wanted = true;
+      found->restart_wanted = *start;
       found->end(SupervisedRank::Manner::kAtOnce, job_.grace);
       continue;
     }
-    for (const RankStart& start : job_.ranks) {
-      if (start.rank == number) start_rank(start);
-    }
+    start_rank(*start);
   }
 }
 
@@ -153,13 +155,12 @@ void SupervisorLoop::take_turns() {
 }
 
 void SupervisorLoop::close(Rank rank) {
-  const bool anew = rank->restart_wanted && !ending_;
-  const RankStart start = rank->start();
-  tell(to_message(MessageType::kClosed, RankNote{start.rank}));
+  const auto wanted = ending_ ? std::nullopt : rank->restart_wanted;
+  tell(to_message(MessageType::kClosed, RankNote{rank->rank()}));
   ranks_.erase(rank);
-  if (!anew) return;
+  if (!wanted) return;
   try {
-    start_rank(start);
+    start_rank(*wanted);
   } catch (const Error& error) {
     fail(error);
   }

@@ -73,6 +73,18 @@ bool is_removed(const UniqueFd& folder) {
   return fstat(folder.get(), &found) != 0 || found.st_nlink == 0;
 }
 
+JournalFile read_journal(const fs::path& file) {
+  try {
+    return from_document<JournalFile>(parse_json(read_file(file), file.native()));
+  } catch (const Error& error) {
+    if (!error.hint().empty()) throw;
+    throw Error(error.code(), error.message(),
+                fmt::format("what setup did is not known without it: mend it, or move it away and undo by hand ({} "
+                            "holds the files as they were)",
+                            (file.parent_path() / "saved").native()));
+  }
+}
+
 }  // namespace
 
 Journal::Journal(fs::path folder) : folder_(std::move(folder)), saved_(folder_ / "saved") {
@@ -84,7 +96,7 @@ Journal::Journal(fs::path folder) : folder_(std::move(folder)), saved_(folder_ /
   }
   const fs::path file = folder_ / "journal.json";
   if (!fs::exists(file)) return;
-  const auto read = from_document<JournalFile>(parse_json(read_file(file), file.native()));
+  const JournalFile read = read_journal(file);
   if (read.version != kVersion) {
     throw Error(ErrorCode::kUnsupported, fmt::format("{} was written by another version of yoke", file.native()),
                 "undo with the version that did the setup");
@@ -117,17 +129,26 @@ bool Journal::perform(const Step& step) {
 
 void Journal::undo(std::size_t mark, UndoForce force) {
   std::vector<JournalRecord> undone;
-  while (records_.size() > mark) {
-    const JournalRecord& record = records_.back();
+  std::optional<Error> conflict;
+  for (std::size_t place = records_.size(); place-- > mark;) {
+    const JournalRecord record = records_[place];
     const auto action = make_step_action(record.step);
-    const Document after = force == UndoForce::kTakeBack ? action->capture(saved_) : record.after;
-    action->restore(record.before, after, saved_);
+    // Lines are told from others' lines without force too: it must not take more of a file that is the user's.
+    const bool by_force = force == UndoForce::kTakeBack && record.step.kind != StepKind::kLines;
+    try {
+      action->restore(record.before, by_force ? action->capture(saved_) : record.after, saved_);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kConflict) throw;
+      if (!conflict) conflict = error;
+      continue;
+    }
     undone.push_back(record);
-    records_.pop_back();
+    records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(place));
     save();
   }
   settle_network(undone);
   remove_if_empty();
+  if (conflict) throw *conflict;
 }
 
 // netplan is told that its file is gone; what it then does to the interfaces is put right.

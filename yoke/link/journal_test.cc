@@ -82,6 +82,8 @@ TEST_F(JournalOfFiles, ACrashAnywhereInAStepIsUndone) {
 }
 
 TEST_F(JournalOfFiles, AFileThatSomebodyElseChangedIsNotDestroyed) {
+  write_file_atomically(users, "one\n");
+  perform(lines_step({"ours"}));
   perform(file_step());
   write_file_atomically(file, "theirs\n");
   try {
@@ -92,6 +94,7 @@ TEST_F(JournalOfFiles, AFileThatSomebodyElseChangedIsNotDestroyed) {
     EXPECT_NE(error.message().find("ours.conf"), std::string::npos);
   }
   EXPECT_EQ(text_of(file), "theirs\n");
+  EXPECT_EQ(text_of(users), "one\n") << "it does not keep the rest from being undone";
   EXPECT_EQ(Journal(folder).records().size(), 1U) << "still to be undone";
   Journal(folder).undo(0, UndoForce::kTakeBack);
   EXPECT_FALSE(fs::exists(file));
@@ -111,6 +114,14 @@ TEST_F(JournalOfFiles, LinesThatCameSinceStay) {
   perform(lines_step({"ours"}));
   write_file_atomically(users, read_file(users) + "theirs\n");
   undo();
+  EXPECT_EQ(text_of(users), "one\ntheirs\n");
+}
+
+TEST_F(JournalOfFiles, ForceTakesNoLinesOfOthers) {
+  write_file_atomically(users, "one\n");
+  perform(lines_step({"ours"}));
+  write_file_atomically(users, read_file(users) + "theirs\n");
+  Journal(folder).undo(0, UndoForce::kTakeBack);
   EXPECT_EQ(text_of(users), "one\ntheirs\n");
 }
 

@@ -105,12 +105,13 @@ void EngineHost::end_for(int signal_number) {
   if (!ranks_started_) HeldInterrupts::raise_again(signal_number);
 }
 
-// Nothing leaves a thread: whatever ends the work is the front's to tell.
+// Nothing leaves a thread: whatever ends the work is the front's to tell. What the work holds goes with it: an end of
+// the front's line that stayed open would look like an engine at work.
 template <class Work>
 void EngineHost::in_background(Work work) {
   background_.push_back(std::async(std::launch::async, [this, work = std::move(work)]() mutable {
     try {
-      work();
+      [own = std::move(work)]() mutable { own(); }();
       report_end(Error(ErrorCode::kUnavailable, "the engine has ended"));
     } catch (const Error& error) {
       report_end(error);
@@ -225,9 +226,14 @@ Error EngineHost::with_last_lines(const Error& error) const {
   return Error(error.code(), fmt::format("{}\n{}", error.message(), fmt::join(last_lines_, "\n")), error.hint());
 }
 
-void follow_engine(const RankPlace& place, const EngineHostSpec& spec) {
+std::optional<Error> follow_engine(const RankPlace& place, const EngineHostSpec& spec) {
   const auto world = join_engine_world(place, spec.transport, spec.cluster);
-  run_engine_rank(*world, spec.engine, std::nullopt);
+  try {
+    run_engine_rank(*world, spec.engine, std::nullopt);
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  }
 }
 
 }  // namespace yoke

@@ -84,7 +84,8 @@ class EngineHost {
 // How many ranks a spec stands for.
 int rank_count(const EngineHostSpec& spec);
 
-// This process is another rank than the first of a launcher's: its part, until the engine ends.
-void follow_engine(const RankPlace& place, const EngineHostSpec& spec);
+// This process is another rank than the first of a launcher's: its part, until the engine ends. What keeps it from
+// joining the group is thrown; what ended it then, which rank 0 tells too, is returned.
+std::optional<Error> follow_engine(const RankPlace& place, const EngineHostSpec& spec);
 
 }  // namespace yoke

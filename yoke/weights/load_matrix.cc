@@ -60,8 +60,8 @@ class ModuleReader {
   }
   void expect_bits(int bits) const {
     if (scheme_.bits && *scheme_.bits != bits) {
-      refuse_as_unsupported(fmt::format("is said to have {}-bit weights; its tensors are stored as {}-bit ones are",
-                                        *scheme_.bits, bits));
+      refuse_as_unsupported(
+          fmt::format("is said to have {}-bit weights; yoke reads {}-bit ones in this format", *scheme_.bits, bits));
     }
   }
   std::string name(const char* part) const { return module_ + "." + part; }

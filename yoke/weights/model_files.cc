@@ -64,10 +64,11 @@ ModelFiles::ModelFiles(fs::path folder, const ModelFilesOptions& options)
   quantization_ = Quantization(config_, legacy_);
   const fs::path index = folder_ / (options.stem + ".safetensors.index.json");
   const fs::path single = folder_ / (options.stem + ".safetensors");
-  if (fs::exists(index, ignored)) {
-    open_shards(index);
-  } else if (fs::exists(single, ignored)) {
+  // The whole before its parts: an index may have been left behind where shards were joined.
+  if (fs::exists(single, ignored)) {
     open_single(single);
+  } else if (fs::exists(index, ignored)) {
+    open_shards(index);
   } else {
     throw no_weights(folder_, options.stem);
   }

@@ -49,6 +49,13 @@ TEST(ModelFiles, ReadsASingleFile) {
   EXPECT_THAT(refusal([&] { files.load_tensor("bb"); }), HasSubstr("there is one named 'b'"));
 }
 
+TEST(ModelFiles, AWholeFileCountsBeforeAnIndexThatWasLeftBehind) {
+  const ScratchDir scratch;
+  write_model(scratch.path(), "{}", {stored_f32("a", {4, 3})});
+  write_file_atomically(scratch.path() / "model.safetensors.index.json", R"({"weight_map":{"a":"gone.safetensors"}})");
+  EXPECT_THAT(ModelFiles(scratch.path()).tensor_names(), testing::ElementsAre("a"));
+}
+
 TEST(ModelFiles, FingerprintsOfTheSameModelAreEqualAndOthersAreNot) {
   const auto fingerprint = [](const std::string& config, const StoredTensor& a, const StoredTensor& b) {
     const ScratchDir scratch;

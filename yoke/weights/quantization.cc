@@ -6,6 +6,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/text.h"
 
 namespace yoke {
 namespace {
@@ -27,8 +28,19 @@ std::vector<T> list_field(const Document& map, std::string_view key) {
   return optional_field<std::vector<T>>(map, key).value_or(std::vector<T>{});
 }
 
+// [128, 128], or "128x128" as older files have it.
+std::vector<std::int64_t> block_sizes(const Document& map, std::string_view key) {
+  const Document* const found = present(map, key);
+  if (found == nullptr || !is_text(*found)) return list_field<std::int64_t>(map, key);
+  std::vector<std::int64_t> sizes;
+  for (const std::string& size : split(found->text, 'x')) {
+    sizes.push_back(from_document<std::int64_t>({.kind = Document::Kind::kPlain, .text = size, .where = found->where}));
+  }
+  return sizes;
+}
+
 std::pair<std::int64_t, std::int64_t> read_block(const Document& map, std::string_view key) {
-  const auto sizes = list_field<std::int64_t>(map, key);
+  const auto sizes = block_sizes(map, key);
   if (sizes.empty()) return WeightScheme{}.block;
   if (sizes.size() != 2 || sizes[0] < 1 || sizes[1] < 1) refuse_field(*map.find(key), "two positive sizes");
   return {sizes[0], sizes[1]};

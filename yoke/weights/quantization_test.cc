@@ -49,6 +49,20 @@ TEST(Quantization, OldNestedAndAbsentSectionsAreRead) {
   EXPECT_EQ(gptq.gptq_zero_offset(), 1);
 }
 
+TEST(Quantization, BlocksAreTwoSizesInEitherForm) {
+  const auto block = [](const std::string& structure) {
+    return read_config(R"({"quantization_config":{"config_groups":{"g":{"targets":["Linear"],"weights":{"num_bits":8,)"
+                       R"("block_structure":)" +
+                       structure + "}}}}}")
+        .scheme("x")
+        .block;
+  };
+  const std::pair<std::int64_t, std::int64_t> wide{64, 128};
+  EXPECT_EQ(block("[64, 128]"), wide);
+  EXPECT_EQ(block(R"("64x128")"), wide);
+  for (const char* wrong : {R"("64")", R"("64xx")", R"("0x8")", R"("a x b")", "64"}) EXPECT_THROW(block(wrong), Error);
+}
+
 TEST(Quantization, WhatIsNotReadIsTold) {
   EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"awq"}})"), Error);
   EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"gptq","group_size":0}})"), Error);

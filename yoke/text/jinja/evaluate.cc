@@ -185,10 +185,6 @@ Value Interpreter::evaluate_filter(const Expression& expression, Scope& scope) {
 bool Interpreter::evaluate_test(const Expression& expression, Scope& scope) {
   const Arguments arguments = evaluate_arguments(expression, scope);
   line_ = expression.line;
-  if (expression.name == "in") {
-    if (arguments.positional.size() != 1) refuse("the test 'in' needs one value");
-    return contains(arguments.positional[0], arguments.subject);
-  }
   return test(expression.name, arguments);
 }
 

@@ -25,6 +25,7 @@ bool is_less(Interpreter& i, const Arguments& a) { return compare(a.subject, ope
 bool is_at_most(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a), i.budget()) <= 0; }
 bool is_greater(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a), i.budget()) > 0; }
 bool is_at_least(Interpreter& i, const Arguments& a) { return compare(a.subject, operand(i, a), i.budget()) >= 0; }
+bool is_in(Interpreter& i, const Arguments& a) { return i.contains(operand(i, a), a.subject); }
 
 std::int64_t remainder(Interpreter& interpreter, const Arguments& arguments, std::int64_t by) {
   const Value rest = operate(interpreter, "%", arguments.subject, Value::integer(by));
@@ -147,14 +148,21 @@ BuiltinTest find_test(std::string_view name) {
       {"odd", is_odd},
       {"equalto", is_equal},
       {"eq", is_equal},
+      {"==", is_equal},
       {"sameas", is_equal},
       {"ne", is_other},
+      {"!=", is_other},
       {"lt", is_less},
       {"lessthan", is_less},
+      {"<", is_less},
       {"le", is_at_most},
+      {"<=", is_at_most},
       {"gt", is_greater},
       {"greaterthan", is_greater},
+      {">", is_greater},
       {"ge", is_at_least},
+      {">=", is_at_least},
+      {"in", is_in},
       {"divisibleby", is_divisible},
   };
   const auto found = kTests.find(name);

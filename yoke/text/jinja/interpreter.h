@@ -44,6 +44,8 @@ class Interpreter {
   Value filter(std::string_view name, const Arguments& arguments);
   bool test(std::string_view name, const Arguments& arguments);
   const std::tm& clock() const { return clock_; }
+  // What `in` asks.
+  bool contains(const Value& container, const Value& value);
 
  private:
   enum class Flow { kNext, kBreak, kContinue };
@@ -75,7 +77,6 @@ class Interpreter {
   bool evaluate_test(const Expression& test, Scope& scope);
   Arguments evaluate_arguments(const Expression& call, Scope& scope);
   bool holds(std::string_view comparison, const Value& left, const Value& right);
-  bool contains(const Value& container, const Value& value);
   Value call_macro(const Macro& macro, Arguments arguments);
 
   const Block& program_;

@@ -10,7 +10,8 @@ namespace {
 
 const char* const kVariables = R"({"name": "Ada", "n": 3, "pi": 1.5, "yes": true, "nothing": null, "empty": [],
   "list": [1, 2, 3, 4, 5], "words": ["b", "a", "c"], "map": {"x": 1, "items": "held"},
-  "people": [{"name": "Ann", "age": 9}, {"name": "Bob"}], "text": " a b\n", "umlauts": "äöü"})";
+  "people": [{"name": "Ann", "age": 9}, {"name": "Bob"}], "text": " a b\n", "umlauts": "äöü",
+  "reals": [2.0, 1e3, -0.0, 0.5, 1e22]})";
 
 MarkedText render_marked(std::string_view source, const Limits& limits = {}) {
   std::tm clock{};
@@ -93,6 +94,12 @@ TEST(JinjaFilters, DoWhatJinjaDoes) {
         "['a', 'b', 'c']['c', 'a', 'b'][1, 2]"},
        {"{{ list | select('odd') | list }}{{ list | reject('equalto', 2) | list }}", "[1, 3, 5][1, 3, 4, 5]"},
        {"{{ people | selectattr('age') | map(attribute='name') | list }}", "['Ann']"},
+       {"{{ people | selectattr('name', '==', 'Bob') | list }}", "[{'name': 'Bob'}]"},
+       {"{{ people | rejectattr('name', 'in', ['Bob', 'Cy']) | map(attribute='name') | list }}", "['Ann']"},
+       {"{{ list | select('>', 3) | list }}{{ list | reject('!=', 2) | list }}{{ list | select('<=', 1) | list }}",
+        "[4, 5][2][1]"},
+       {"{{ 3 is in list }}{{ 9 is not in list }}", "TrueTrue"},
+       {"{{ reals }}{{ reals | tojson }}", "[2.0, 1000.0, -0.0, 0.5, 1e+22][2.0, 1000.0, -0.0, 0.5, 1e+22]"},
        {"{{ people | rejectattr('name', 'equalto', 'Ann') | list | length }}", "1"},
        {"{{ words | map('upper') | join }}{{ list | first }}{{ list | last }}", "BAC15"},
        {"{{ unknown | default('d') }}{{ '' | default('e', true) }}{{ none | default('f') }}", "deNone"},
