@@ -114,6 +114,10 @@ TEST(Check, ReadsNcclLogsInWordsAndTellsByItsExitStatus) {
   EXPECT_EQ(failed.exit_status, 1) << failed.err;
   EXPECT_THAT(failed.out, HasSubstr("fault nccl-failed: spark-a"));
   EXPECT_THAT(failed.out, HasSubstr("has no code for this GPU"));
+  // Ranks that never met came to no line of NCCL.
+  const Outcome unmet = run_yoke({"check", "nccl-log", "-"}, {.input = "DistStoreError: 1/2 clients joined.\n"});
+  EXPECT_EQ(unmet.exit_status, 1) << unmet.err;
+  EXPECT_THAT(unmet.out, HasSubstr("the ranks never met"));
   const Outcome both =
       run_yoke({"check", "nccl-log", (logs / "good.log").native(), (logs / "tcp.log").native(), "--json"});
   EXPECT_EQ(both.exit_status, 1) << both.err;

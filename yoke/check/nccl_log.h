@@ -1,5 +1,6 @@
 // What an NCCL log (NCCL_DEBUG=INFO) tells of how the ranks talk: read into plain data, judged, and said in words.
-// Pure. Logs of several hosts and ranks may be mixed, as mpirun mixes them; lines that are not NCCL's are skipped.
+// Pure. Logs of several hosts and ranks may be mixed, as mpirun mixes them, behind whatever
+// launchers and containers put before each line; lines that are not NCCL's are skipped.
 //
 //   const NcclLog log = parse_nccl_log(text);
 //   fmt::print("{}", describe(log));
@@ -41,18 +42,20 @@ struct NcclHost {
   std::optional<std::string> bootstrap;        // "enP7s7:192.168.1.10"
   std::set<std::string> networks;              // "IB", "Socket", a plugin's name
   std::map<std::string, int> channels;         // by way: "NET/IB/0", "NET/Socket/0", "P2P", "SHM"
+  std::optional<std::string> provider;         // of libfabric, under a plugin: "efa", "tcp;ofi_rxm"
   int channels_gpu_direct = 0;
+  bool gpu_direct_enabled = false;            // for some device
   std::set<std::string> gpu_direct_disabled;  // devices
   std::set<NcclQueue> queues;
-  // What the number behind "NET/IB/" stands for, where the log says it: "Made virtual device [4] name=a+b … ndevs=2" is
-  // two devices that NCCL uses as one.
+  // What the number behind "NET/IB/" stands for, where the log says it: "Made virtual device [4] name=a+b … ndevs=2",
+  // or "Using [0]={[0] a:1/RoCE, [1] b:1/RoCE}", is two devices that NCCL uses as one.
   std::map<int, std::vector<std::string>> virtual_devices;
   bool no_device = false;  // "NET/IB : No device found."
 };
 
 struct NcclLog {
   std::optional<std::string> version;  // "2.28.9+cuda13.0"
-  std::optional<int> ranks;
+  std::optional<int> ranks, nodes;     // of the largest communicator
   std::map<std::string, NcclHost> hosts;
   std::optional<std::string> plugin;  // a network plugin's file
   int route_overrides = 0;            // "Subnet-aware routing: overriding dev"
@@ -61,7 +64,7 @@ struct NcclLog {
   bool started = false;               // "Init START": newer releases say so before they begin
   bool complete = false;              // a communicator came to be
   std::vector<NcclWarning> warnings;  // each once, at most some
-  std::optional<std::string> error;   // the first line of the job's own in which it tells of an error of NCCL
+  std::optional<std::string> error;   // the first line of the job's own in which it tells of an error or of a vain wait
   int lines = 0;                      // that were NCCL's
 };
 

@@ -1,11 +1,12 @@
 // Why a job failed, by NCCL's own warnings. What a program prints of an error of NCCL ("unhandled system error") only
-// says that there was one; the warnings before it say which.
+// says that there was one; the warnings before it say which. Of a wait in vain only the program tells.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 
+#include "yoke/check/nccl_log_read.h"
 #include "yoke/check/nccl_log_ways.h"
 
 namespace yoke {
@@ -81,15 +82,43 @@ constexpr std::array kTelling = {
             "its own log says why: give the logs of all ranks"},
 };
 
+// What PyTorch and vLLM print when ranks waited for each other in vain; NCCL itself is silent then.
+struct Wait {
+  std::array<std::string_view, 4> words;  // any of them; unused ones are empty
+  std::string_view what, fix;
+};
+constexpr std::array kWaits = {
+    Wait{{"DistStoreError", "clients joined", "DistNetworkError", "retrieving ncclUniqueId"},
+         "the ranks never met",
+         "were all started, with the same MASTER_ADDR and MASTER_PORT? It must be an address of the first node that "
+         "the others reach (not 127.0.0.1, never docker0's), with no firewall between: 'yoke check'"},
+    // The builds of NCCL: vllm-project/vllm#42354 and #41725.
+    Wait{
+        {"collective operation timeout", "RPC call to sample_tokens timed out", "RPC call to execute_model timed out"},
+        "the job hung in a collective",
+        "a rank that ended or failed before, or went another way, keeps the others waiting: the logs of all ranks tell "
+        "which (SeqNum and OpType of each); where all wait in the same one, 'yoke check' looks at the halves. On a "
+        "Spark, pip's nvidia-nccl-cu13 2.28.9 hung after some 20 minutes of load where libnccl2 2.28.9 of DGX OS ran "
+        "on: try another build"},
+};
+
+// What PyTorch, nccl-tests and others print when a call of NCCL failed: the text of its error or its name.
+constexpr std::array<std::string_view, 10> kCallFailed = {
+    "unhandled system error", "unhandled cuda error",
+    "ncclSystemError",        "ncclUnhandledCudaError",
+    "ncclInternalError",      "ncclInvalidUsage",
+    "ncclRemoteError",        "Test NCCL failure",
+    "DistBackendError",       "remote process exited or there was a network error"};
+
+template <typename Words>
+bool has_any(std::string_view text, const Words& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return !word.empty() && text.find(word) != std::string_view::npos; });
+}
+
 std::string in_small_letters(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
-}
-
-bool is_told_by(const Telling& telling, const std::string& text) {
-  const std::string small = in_small_letters(text);
-  return std::any_of(telling.words.begin(), telling.words.end(),
-                     [&](std::string_view word) { return !word.empty() && small.find(word) != std::string::npos; });
 }
 
 Finding failure(std::optional<std::string> node, std::string what, std::string evidence, std::string fix) {
@@ -103,17 +132,39 @@ Finding failure(std::optional<std::string> node, std::string what, std::string e
           .fix = std::move(fix)};
 }
 
-}  // namespace
-
-std::optional<Finding> find_failure(const NcclLog& log) {
-  const bool failed = !log.complete || log.error;
+std::optional<Finding> failure_by_warning(const NcclLog& log, Tells tells) {
   for (const Telling& telling : kTelling) {
-    if (!failed && telling.tells == Tells::kUntilReady) continue;
+    if (telling.tells != tells) continue;
     for (const NcclWarning& warning : log.warnings) {
-      if (!is_told_by(telling, warning.text)) continue;
+      if (!has_any(in_small_letters(warning.text), telling.words)) continue;
       return failure(warning.host, std::string(telling.what), warning.text, std::string(telling.fix));
     }
   }
+  return std::nullopt;
+}
+
+std::optional<Finding> failure_by_wait(const NcclLog& log) {
+  if (!log.error) return std::nullopt;
+  for (const Wait& wait : kWaits) {
+    if (!has_any(*log.error, wait.words)) continue;
+    const std::string warned = log.warnings.empty() ? "" : "; NCCL warned: " + log.warnings.front().text;
+    return failure({}, std::string(wait.what), *log.error + warned, std::string(wait.fix));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool tells_of_error(std::string_view line) {
+  return has_any(line, kCallFailed) ||
+         std::any_of(kWaits.begin(), kWaits.end(), [&](const Wait& wait) { return has_any(line, wait.words); });
+}
+
+std::optional<Finding> find_failure(const NcclLog& log) {
+  const bool failed = !log.complete || log.error;
+  if (auto finding = failure_by_warning(log, Tells::kAlways)) return finding;
+  if (auto finding = failure_by_wait(log)) return finding;
+  if (auto finding = failure_by_warning(log, Tells::kUntilReady); finding && failed) return finding;
   const char* const fix = "NCCL's words are all there is: 'yoke check' looks at the machines and between them";
   if (failed && !log.warnings.empty()) {
     return failure(log.warnings[0].host, "NCCL failed", log.warnings[0].text, fix);

@@ -12,23 +12,37 @@ namespace {
 
 using Judge = void (*)(const NcclLog&, const std::string&, const NcclHost&, std::vector<Finding>&);
 
-void judge_tcp(const NcclLog&, const std::string& name, const NcclHost& host, std::vector<Finding>& findings) {
-  if (!uses_tcp(host) || uses_rdma(host)) return;
+// A plugin that was made to talk TCP is not mended by what mends NCCL's own fall-back.
+bool is_by_plugin(const NcclHost& host) { return !networks_used(host).contains("Socket"); }
+
+std::string tcp_evidence(const NcclHost& host) {
+  if (is_by_plugin(host)) {
+    return fmt::format("Using network {}; its provider is {}", fmt::join(networks_used(host), ", "), *host.provider);
+  }
+  return host.no_device ? "NET/IB : No device found; Using network Socket" : "Using network Socket";
+}
+
+void judge_tcp(const NcclLog& log, const std::string& name, const NcclHost& host, std::vector<Finding>& findings) {
+  if (transport_of(log, host) != Transport::kTcp) return;
   findings.push_back(
       {.rule = "nccl-tcp",
        .severity = Severity::kFault,
        .node = name,
        .subject = host.socket_interfaces.empty() ? std::optional<std::string>() : host.socket_interfaces.front(),
-       .what = fmt::format("NCCL on {} talks TCP, not RDMA", name),
-       .evidence = host.no_device ? "NET/IB : No device found; Using network Socket" : "Using network Socket",
+       .what = uses_rdma(host) ? fmt::format("some ranks on {} talk TCP, not RDMA", name)
+                               : fmt::format("NCCL on {} talks TCP, not RDMA", name),
+       .evidence = tcp_evidence(host),
        .consequence = "a fraction of the rate, and several times the latency of every all-reduce",
-       .fix = "in a container: --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1; else look "
-              "at NCCL_IB_HCA, NCCL_IB_DISABLE and at a plugin that comes before; NCCL_NET=IB makes this "
-              "an error"});
+       .fix = is_by_plugin(host)
+                  ? "a provider that does RDMA (FI_PROVIDER=efa on EC2, verbs elsewhere), or no plugin: NCCL_NET=IB"
+                  : "in a container: --device=/dev/infiniband --cap-add=IPC_LOCK --ulimit memlock=-1; else look "
+                    "at NCCL_IB_HCA, NCCL_IB_DISABLE and at a plugin that comes before; NCCL_NET=IB makes this "
+                    "an error"});
 }
 
 void judge_halves(const NcclLog& log, const std::string& name, const NcclHost& host, std::vector<Finding>& findings) {
-  if (!uses_rdma(host) || halves_used(host) != HalvesUsed::kOne || log.route_overrides > 0) return;
+  if (transport_of(log, host) != Transport::kRdma || halves_used(host) != HalvesUsed::kOne || log.route_overrides > 0)
+    return;
   const bool one_known = domains_of(host).size() == 1;
   findings.push_back({.rule = "nccl-one-half",
                       .severity = Severity::kWarning,
@@ -56,9 +70,10 @@ void judge_gids(const NcclLog&, const std::string& name, const NcclHost& host, s
          .subject = device_name(host, queue.device),
          .what = fmt::format("NCCL on {} uses a link-local GID on {}", name, device_name(host, queue.device)),
          .evidence = fmt::format("GID index {}, fe80::, RoCE v1", queue.gid_index),
-         .consequence = "this half has no IPv4 address. It works over a cable, but no router passes it, and "
-                        "TCP cannot use the half",
-         .fix = "'yoke link setup' gives each half an address"});
+         .consequence = "this half has no IPv4 address, or NCCL was not told to use it. It works over a cable, but no "
+                        "router passes it, and without an address TCP cannot use the half",
+         .fix = "'yoke link setup' gives each half an address. NCCL before 2.21 takes GID 0 even so: a newer one, or "
+                "NCCL_IB_GID_INDEX ('yoke probe' shows which)"});
     return;
   }
 }

@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "yoke/base/files.h"
+#include "yoke/check/made_nccl_log.h"
 
 namespace yoke {
 namespace {
@@ -15,19 +13,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-NcclLog load(const std::string& name) {
-  return parse_nccl_log(
-      read_file(std::filesystem::path(YOKE_SOURCE_DIR) / "tests/corpus/nccl_log_fuzz" / (name + ".log")));
-}
-
-std::vector<std::string> rules_of(const NcclLog& log) {
-  std::vector<std::string> rules;
-  for (const Finding& finding : judge(log)) rules.push_back(finding.rule);
-  return rules;
-}
-
 TEST(NcclLog, GoodIsSaidInWordsAndNothingIsWrong) {
-  const NcclLog log = load("good");
+  const NcclLog log = load_nccl_log("good");
   const std::string words = describe(log);
   EXPECT_THAT(words, HasSubstr("NCCL 2.28.9+cuda13.0, 2 ranks\n"));
   EXPECT_THAT(words, HasSubstr("RDMA over rocep1s0f1 and roceP2p1s0f1 (both halves)"));
@@ -40,20 +27,20 @@ TEST(NcclLog, GoodIsSaidInWordsAndNothingIsWrong) {
 }
 
 TEST(NcclLog, OneHalfIsTold) {
-  const NcclLog log = load("one-half");
+  const NcclLog log = load_nccl_log("one-half");
   EXPECT_THAT(describe(log), HasSubstr("RDMA over rocep1s0f1 (one half only)"));
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
 }
 
 TEST(NcclLog, TwoHalvesWithAllChannelsOnOneAreOneHalfToo) {
-  NcclLog log = load("good");
+  NcclLog log = load_nccl_log("good");
   log.hosts.begin()->second.channels = {{"NET/IB/0", 8}};
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
   EXPECT_THAT(describe(log), HasSubstr("(one half only)"));
 }
 
 TEST(NcclLog, APluginsChannelsAreJudgedAsNcclsOwn) {
-  NcclLog log = load("plugin-one-half");
+  NcclLog log = load_nccl_log("plugin-one-half");
   EXPECT_THAT(describe(log), HasSubstr("RDMA over rocep1s0f1 and roceP2p1s0f1 (one half only)"));
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
   log.hosts.begin()->second.channels["NET/IBext_v10/1"] = 1;
@@ -62,7 +49,7 @@ TEST(NcclLog, APluginsChannelsAreJudgedAsNcclsOwn) {
 }
 
 TEST(NcclLog, AMergedDeviceOfOnePciDomainIsOneHalf) {
-  const NcclLog log = load("merged-one-half");
+  const NcclLog log = load_nccl_log("merged-one-half");
   EXPECT_THAT(describe(log), HasSubstr("(one half only)"));
   const std::vector<Finding> findings = judge(log);
   ASSERT_EQ(findings.size(), 1U);
@@ -71,7 +58,7 @@ TEST(NcclLog, AMergedDeviceOfOnePciDomainIsOneHalf) {
 }
 
 TEST(NcclLog, HalvesMergedByForceAreBoth) {
-  NcclLog log = load("merged");
+  NcclLog log = load_nccl_log("merged");
   log.hosts.begin()->second.virtual_devices = {{4, {"rocep1s0f0", "roceP2p1s0f0"}}};
   log.hosts.begin()->second.channels = {{"NET/IB/4", 4}};
   EXPECT_THAT(describe(log), HasSubstr("rocep1s0f0+roceP2p1s0f0 as one device\n"));
@@ -79,14 +66,14 @@ TEST(NcclLog, HalvesMergedByForceAreBoth) {
 }
 
 TEST(NcclLog, ChannelsOfANumberThatNothingExplainsAreNotGuessed) {
-  NcclLog log = load("good");
+  NcclLog log = load_nccl_log("good");
   log.hosts.begin()->second.channels = {{"NET/IB/7", 4}};
   EXPECT_THAT(describe(log), HasSubstr("(both halves)"));
   EXPECT_THAT(rules_of(log), IsEmpty());
 }
 
 TEST(NcclLog, TcpIsTheWorstAndTheReasonIsGiven) {
-  const NcclLog log = load("tcp");
+  const NcclLog log = load_nccl_log("tcp");
   EXPECT_THAT(describe(log), HasSubstr("TCP (NET/Socket) over enP7s7:192.168.0.111: no RDMA"));
   EXPECT_THAT(describe(log), HasSubstr("plugin: /opt/hpcx/"));
   const std::vector<Finding> findings = judge(log);
@@ -98,14 +85,14 @@ TEST(NcclLog, TcpIsTheWorstAndTheReasonIsGiven) {
 }
 
 TEST(NcclLog, MergedPortsAreNotTakenForMergedHalves) {
-  const NcclLog log = load("merged");
+  const NcclLog log = load_nccl_log("merged");
   EXPECT_THAT(describe(log), HasSubstr("rocep1s0f0+rocep1s0f1 as one device: the ports of one PCI domain"));
   EXPECT_THAT(describe(log), HasSubstr("(both halves)"));
   EXPECT_THAT(rules_of(log), IsEmpty());
 }
 
 TEST(NcclLog, AnUnaddressedHalfStillCarriesAndIsAWarning) {
-  const NcclLog log = load("unaddressed-half");
+  const NcclLog log = load_nccl_log("unaddressed-half");
   EXPECT_THAT(describe(log), HasSubstr("roceP2p1s0f1 index 0 (link-local)"));
   const std::vector<Finding> findings = judge(log);
   ASSERT_EQ(findings.size(), 1U);
@@ -115,13 +102,13 @@ TEST(NcclLog, AnUnaddressedHalfStillCarriesAndIsAWarning) {
 }
 
 TEST(NcclLog, ARingThatCollapsedIsToldWithTheFailedConnection) {
-  const NcclLog log = load("ring-collapse");
+  const NcclLog log = load_nccl_log("ring-collapse");
   EXPECT_THAT(describe(log), HasSubstr("no communicator came to be"));
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-ring-collapse", "nccl-connect"));
 }
 
 TEST(NcclLog, AFailureIsToldByItsCauseNotByWhatFollowedOnOtherRanks) {
-  const NcclLog log = load("no-kernel-image");
+  const NcclLog log = load_nccl_log("no-kernel-image");
   EXPECT_THAT(describe(log), HasSubstr("no communicator came to be"));
   const std::vector<Finding> findings = judge(log);
   ASSERT_EQ(findings.size(), 1U);
@@ -158,9 +145,49 @@ TEST(NcclLog, FailuresAreExplainedInWords) {
 }
 
 TEST(NcclLog, AnErrorThatTheJobItselfTellsIsAFailureAlsoAfterAGoodStart) {
-  NcclLog log = load("good");
+  NcclLog log = load_nccl_log("good");
   add_nccl_log(log, "spark-a: Test NCCL failure common.cu:1005 'unhandled system error'\n");
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-failed"));
+}
+
+TEST(NcclLog, AJobThatHungInACollectiveHasFailedAlsoAfterAGoodStart) {
+  NcclLog log = load_nccl_log("hung");
+  const std::vector<Finding> findings = judge(log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "nccl-failed");
+  EXPECT_EQ(findings[0].what, "the job hung in a collective");
+  EXPECT_THAT(findings[0].evidence, HasSubstr("OpType=ALLREDUCE"));
+  EXPECT_THAT(findings[0].fix, HasSubstr("nvidia-nccl-cu13"));
+  // What follows on another rank when the first gives up is not the cause.
+  add_nccl_log(log, "b:1:1 [0] socket.cc:58 NCCL WARN socketProgress: Connection closed by remote peer a<4000>\n");
+  EXPECT_EQ(judge(log)[0].what, "the job hung in a collective");
+  EXPECT_THAT(judge(log)[0].evidence, HasSubstr("NCCL warned: socketProgress"));
+  // What broke a connection is.
+  add_nccl_log(log, "b:1:1 [0] net_ib.cc:9 NCCL WARN NET/IB: Got completion with status=IBV_WC_RETRY_EXC_ERR(12)\n");
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-connect"));
+}
+
+TEST(NcclLog, RanksThatNeverMetAreToldFromThoseThatHung) {
+  for (const char* const line :
+       {"torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.",
+        "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms",
+        "torch.distributed.DistBackendError: [1] is setting up NCCL communicator and retrieving ncclUniqueId from "
+        "[0]"}) {
+    const std::vector<Finding> findings = judge(parse_nccl_log(line));
+    ASSERT_EQ(findings.size(), 1U) << line;
+    EXPECT_EQ(findings[0].what, "the ranks never met");
+    EXPECT_THAT(findings[0].fix, HasSubstr("MASTER_ADDR"));
+  }
+}
+
+TEST(NcclLog, ErrorsOfPyTorchAreFailures) {
+  for (const char* const line : {"torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1691",
+                                 "ncclRemoteError: remote process exited or there was a network error"}) {
+    NcclLog log = load_nccl_log("good");
+    add_nccl_log(log, line);
+    ASSERT_THAT(rules_of(log), ElementsAre("nccl-failed")) << line;
+    EXPECT_EQ(judge(log)[0].what, "a call of NCCL failed");
+  }
 }
 
 TEST(NcclLog, AStartWithoutAnEndIsAFailureAndALogThatShowsNeitherIsNot) {
@@ -172,7 +199,7 @@ TEST(NcclLog, AStartWithoutAnEndIsAFailureAndALogThatShowsNeitherIsNot) {
 }
 
 TEST(NcclLog, WarningsOfJobsThatRunWellAreNoFindings) {
-  NcclLog log = load("good");
+  NcclLog log = load_nccl_log("good");
   add_nccl_log(log,
                "a:1:1 [0] net_ib.cc:179 NCCL WARN NET/IB : rocep1s0f0:1 Got non-fatal async event: GID change(18)\n"
                "a:1:1 [0] socket.cc:58 NCCL WARN socketProgress: Connection closed by remote peer b<4000>\n"
@@ -182,7 +209,7 @@ TEST(NcclLog, WarningsOfJobsThatRunWellAreNoFindings) {
 }
 
 TEST(NcclLog, OverriddenRoutesAloneAreHowARingWorks) {
-  NcclLog log = load("good");
+  NcclLog log = load_nccl_log("good");
   log.route_overrides = 4;
   EXPECT_THAT(rules_of(log), IsEmpty());
 }
@@ -191,16 +218,6 @@ TEST(NcclLog, SmallPacketsAreTold) {
   std::string text = "a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
   text += "a:1:1 [0] NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 576 mtu 3 GID 3 (0/1064A8C0FFFF0000)\n";
   EXPECT_THAT(rules_of(parse_nccl_log(text)), ElementsAre("nccl-mtu-small"));
-}
-
-TEST(NcclLog, LinesThatLaunchersDecorateAndMixAreReadByHost) {
-  const NcclLog log = parse_nccl_log(
-      "[1,0]<stdout>:alpha:10:10 [0] NCCL INFO Using network IB\r\n"
-      "(Worker pid=7) beta:11:11 [3] NCCL INFO Using network IB\n"
-      "loading weights: 40%\n");
-  ASSERT_EQ(log.hosts.size(), 2U);
-  EXPECT_TRUE(log.hosts.contains("alpha") && log.hosts.contains("beta"));
-  EXPECT_EQ(log.lines, 2);
 }
 
 TEST(NcclLog, GpuDirectAndNvlinkAreNamedOnAServer) {

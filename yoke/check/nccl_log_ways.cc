@@ -9,7 +9,8 @@
 namespace yoke {
 namespace {
 
-bool is_rdma_way(std::string_view way) { return way.starts_with("NET/") && !way.starts_with("NET/Socket"); }
+bool is_net_way(std::string_view way) { return way.starts_with("NET/"); }
+bool is_rdma_way(std::string_view way) { return way.starts_with("NET/IB"); }
 
 // "NET/IB/4", "NET/IBext_v10/0": what the number stands for; empty where the log does not say.
 std::vector<std::string> devices_behind(const NcclHost& host, std::string_view way) {
@@ -33,27 +34,53 @@ std::set<std::string> busy_domains(const NcclHost& host) {
   return domains;
 }
 
+// One rank, or ranks of one machine that reach each other without a network. A log of one host alone may be that of
+// some ranks of a larger job; releases from 2.20 on say of how many nodes it is.
+bool stays_inside(const NcclLog& log) {
+  const auto leaves = [](const auto& host) { return net_channels(host.second) > 0; };
+  if (std::any_of(log.hosts.begin(), log.hosts.end(), leaves)) return false;
+  if (log.ranks == 1) return true;
+  if (log.nodes) return log.nodes == 1;
+  return log.hosts.size() == 1 && !log.hosts.begin()->second.channels.empty();
+}
+
 }  // namespace
 
-bool uses_tcp(const NcclHost& host) {
-  const bool by_channel = std::any_of(host.channels.begin(), host.channels.end(),
-                                      [](const auto& way) { return way.first.starts_with("NET/Socket"); });
-  return by_channel || host.networks.contains("Socket");
+std::set<std::string> networks_used(const NcclHost& host) {
+  if (net_channels(host) == 0) return host.networks;
+  std::set<std::string> networks;  // of "NET/IB/0" what is between the slashes
+  for (const auto& [way, count] : host.channels) {
+    if (is_net_way(way)) networks.insert(way.substr(4, way.find('/', 4) - 4));
+  }
+  return networks;
 }
 
 bool uses_rdma(const NcclHost& host) {
-  const bool by_channel =
-      std::any_of(host.channels.begin(), host.channels.end(), [](const auto& way) { return is_rdma_way(way.first); });
-  return by_channel || host.networks.contains("IB") || (!host.devices.empty() && !uses_tcp(host));
+  const std::set<std::string> networks = networks_used(host);
+  return std::any_of(networks.begin(), networks.end(),
+                     [](const std::string& network) { return network.starts_with("IB"); });  // also "IBext_v10"
+}
+
+Transport transport_of(const NcclLog& log, const NcclHost& host) {
+  if (stays_inside(log)) return Transport::kInside;
+  const std::set<std::string> networks = networks_used(host);
+  if (networks.contains("Socket")) return Transport::kTcp;
+  if (uses_rdma(host)) return Transport::kRdma;
+  if (!networks.empty()) {
+    const std::string provider = host.provider.value_or("");
+    return provider.starts_with("tcp") || provider.starts_with("sockets") ? Transport::kTcp : Transport::kPlugin;
+  }
+  return host.devices.empty() ? Transport::kUntold : Transport::kRdma;
 }
 
 int net_channels(const NcclHost& host) {
   int count = 0;
-  for (const auto& [way, n] : host.channels) count += way.starts_with("NET/") ? n : 0;
+  for (const auto& [way, n] : host.channels) count += is_net_way(way) ? n : 0;
   return count;
 }
 
 bool has_spark_names(const NcclHost& host) {
+  if (host.gpu_direct_enabled || host.channels_gpu_direct > 0) return false;
   return std::any_of(host.devices.begin(), host.devices.end(), [](const std::string& device) {
     return device.starts_with("rocep1s0f") || device.starts_with("roceP2p1s0f");
   });

@@ -8,11 +8,20 @@
 
 namespace yoke {
 
-bool uses_tcp(const NcclHost& host);
-bool uses_rdma(const NcclHost& host);
-int net_channels(const NcclHost& host);  // that leave the machine
+enum class Transport {
+  kUntold,
+  kInside,  // nothing leaves the machine: what NCCL says of networks does not matter
+  kRdma,
+  kTcp,     // also where other ranks of the same host do RDMA
+  kPlugin,  // that is not known to be either
+};
+// By the channels where the log shows some that leave the machine, else by the network that NCCL chose.
+Transport transport_of(const NcclLog& log, const NcclHost& host);
+std::set<std::string> networks_used(const NcclHost& host);  // "IB", "Socket", "AWS Libfabric"
+bool uses_rdma(const NcclHost& host);                       // any of its ranks
+int net_channels(const NcclHost& host);                     // that leave the machine
 
-// A GB10's ports by their names: other machines' NICs are whole.
+// A GB10's ports by their names, and without GPUDirect RDMA, which it does not have: other machines' NICs are whole.
 bool has_spark_names(const NcclHost& host);
 std::set<std::string> domains_of(const NcclHost& host);  // PCI domains of the devices that NCCL found
 // The devices that carry channels, those of a merged one each; a number that the log does not explain stays "NET/IB/7".

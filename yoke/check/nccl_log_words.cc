@@ -10,21 +10,50 @@
 namespace yoke {
 namespace {
 
-std::string transport_words(const NcclHost& host) {
-  if (uses_tcp(host) && !uses_rdma(host)) {
-    return fmt::format("TCP (NET/Socket) over {}: no RDMA",
-                       host.socket_interfaces.empty() ? "an interface that it does not name"
-                                                      : fmt::format("{}", fmt::join(host.socket_interfaces, ", ")));
-  }
-  if (uses_rdma(host)) {
-    std::string words = fmt::format("RDMA over {}", fmt::join(host.devices, " and "));
-    const HalvesUsed halves = halves_used(host);
-    if (halves != HalvesUsed::kUntold) words += halves == HalvesUsed::kBoth ? " (both halves)" : " (one half only)";
-    return words;
-  }
+template <typename Texts>
+std::string joined_or(const Texts& texts, std::string_view separator, std::string_view otherwise) {
+  return texts.empty() ? std::string(otherwise) : fmt::format("{}", fmt::join(texts, separator));
+}
+
+std::string rdma_words(const NcclHost& host) {
+  std::string words = fmt::format("RDMA over {}", joined_or(host.devices, " and ", "devices that it does not name"));
+  const HalvesUsed halves = halves_used(host);
+  if (halves != HalvesUsed::kUntold) words += halves == HalvesUsed::kBoth ? " (both halves)" : " (one half only)";
+  return words;
+}
+
+std::string plugin_words(const NcclHost& host) {
+  return fmt::format("plugin {}{}", fmt::join(networks_used(host), ", "),
+                     host.provider ? fmt::format(", provider {}", *host.provider) : "");
+}
+
+std::string tcp_words(const NcclHost& host) {
+  if (!networks_used(host).contains("Socket")) return fmt::format("TCP ({}): no RDMA", plugin_words(host));
+  return fmt::format("TCP (NET/Socket) over {}: {}",
+                     joined_or(host.socket_interfaces, ", ", "an interface that it does not name"),
+                     uses_rdma(host) ? "RDMA by some ranks only" : "no RDMA");
+}
+
+std::string inside_words(const NcclHost& host) {
   std::vector<std::string> ways;
   for (const auto& [way, count] : host.channels) ways.push_back(way);
-  return ways.empty() ? "not told" : fmt::format("{} (inside one machine)", fmt::join(ways, ", "));
+  return ways.empty() ? "inside one machine" : fmt::format("{} (inside one machine)", fmt::join(ways, ", "));
+}
+
+std::string transport_words(const NcclLog& log, const NcclHost& host) {
+  switch (transport_of(log, host)) {
+    case Transport::kInside:
+      return inside_words(host);
+    case Transport::kRdma:
+      return rdma_words(host);
+    case Transport::kTcp:
+      return tcp_words(host);
+    case Transport::kPlugin:
+      return plugin_words(host);
+    case Transport::kUntold:
+      return "not told";
+  }
+  return "not told";
 }
 
 std::string gid_words(const NcclHost& host) {
@@ -72,11 +101,11 @@ void add_line(std::string& out, std::string_view name, const std::string& words)
 
 std::string describe(const NcclLog& log) {
   std::string out = fmt::format("NCCL {}{}{}\n", log.version.value_or("of an untold version"),
-                                log.ranks ? fmt::format(", {} ranks", *log.ranks) : "",
+                                log.ranks ? fmt::format(", {} rank{}", *log.ranks, *log.ranks == 1 ? "" : "s") : "",
                                 log.complete ? "" : ", no communicator came to be");
   for (const auto& [name, host] : log.hosts) {
     out += name + "\n";
-    add_line(out, "transport", transport_words(host));
+    add_line(out, "transport", transport_words(log, host));
     add_line(out, "channels", channel_words(host));
     add_line(out, "meets by", host.bootstrap.value_or(""));
     for (const auto& [number, parts] : host.virtual_devices) {
@@ -101,7 +130,7 @@ Document to_json(const NcclLog& log) {
     Document channels = Document::map();
     for (const auto& [way, count] : host.channels) channels.add(way, Document::number(std::int64_t{count}));
     Document document = Document::map({{"host", Document::string(name)},
-                                       {"transport", Document::string(transport_words(host))},
+                                       {"transport", Document::string(transport_words(log, host))},
                                        {"devices", texts(host.devices)},
                                        {"socket_interfaces", texts(host.socket_interfaces)},
                                        {"channels", std::move(channels)},
