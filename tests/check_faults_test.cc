@@ -274,6 +274,14 @@ constexpr MadeByHand kByHandInARing[] = {
     {"a filter drops what is forwarded", "2",
      "nft add table inet x; nft 'add chain inet x f { type filter hook forward priority 0; policy drop; }'",
      "nft delete table inet x", "docker-forward spark-2 nft forward"},
+    {"a filter drops what is forwarded, but for the ring's", "2",
+     "nft add table inet x; nft 'add chain inet x f { type filter hook forward priority 0; policy drop; }'; "
+     "nft add rule inet x f ip saddr 192.168.0.0/16 ip daddr 192.168.0.0/16 accept",
+     "nft delete table inet x", ""},
+    {"a filter drops what is forwarded, but for another network's", "2",
+     "nft add table inet x; nft 'add chain inet x f { type filter hook forward priority 0; policy drop; }'; "
+     "nft add rule inet x f ip saddr 10.0.0.0/8 accept",
+     "nft delete table inet x", "docker-forward spark-2 nft forward"},
     {"a filter drops some of what is forwarded", "2",
      "nft add table inet x; nft 'add chain inet x f { type filter hook forward priority 0; }'; "
      "nft add rule inet x f ip saddr 192.168.0.0/16 drop",

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <set>
 
+#include "yoke/spec/address_holder.h"
+#include "yoke/spec/fabric.h"
+
 namespace yoke {
 namespace {
-
-bool is_link_local(Ipv4 address) { return (address.value >> 16U) == 0xA9FE; }  // 169.254/16
 
 // The wanted address where the interface has it, else one of the wanted network, else the first that is no makeshift.
 std::optional<Ipv4Prefix> address_of(const NetworkInterface& interface, const std::optional<Ipv4Prefix>& wanted) {
@@ -26,6 +27,17 @@ std::optional<Ipv4Prefix> address_of(const NetworkInterface& interface, const st
   return proper == all.end() ? all.front() : *proper;
 }
 
+// A bond's member has the bond's address, but not one that the cluster file gives to another half. Where the file names
+// this interface, what is tried is bound to it, and does not pass where a VLAN has the address: the file should name
+// that.
+const NetworkInterface* holder_of(const HalfEnd& end) {
+  const auto gids = end.rdma ? end.rdma->gids : std::vector<GidEntry>{};
+  const NetworkInterface& holder = address_holder(*end.node->machine, *end.interface, gids);
+  if (!end.wanted) return &holder;
+  const auto held = address_of(holder, end.wanted);
+  return holder.name == end.bond && held && held->address == end.wanted->address ? &holder : end.interface;
+}
+
 void fill_from_machine(HalfEnd& end) {
   const Machine& machine = *end.node->machine;
   end.interface = find_interface(machine, end.name);
@@ -33,30 +45,23 @@ void fill_from_machine(HalfEnd& end) {
   end.port = end.interface->port.value_or(0);
   if (end.interface->half) end.half = *end.interface->half;
   if (end.interface->rdma_device) end.rdma = find_rdma_device(machine, *end.interface->rdma_device);
-  end.address = address_of(*end.interface, end.wanted);
-  // Of a bond's member the address is the bond's (RoCE over a bond: mlx5_bond_0). Another than the cluster file gives
-  // to this half is not its own.
-  const NetworkInterface* bond = end.interface->master ? find_interface(machine, *end.interface->master) : nullptr;
-  if (!bond || bond->kind != InterfaceKind::kBond) return;
-  end.bond = bond->name;
-  const auto held = address_of(*bond, end.wanted);
-  if (!end.address && (!end.wanted || (held && held->address == end.wanted->address))) end.address = held;
+  const NetworkInterface* master = end.interface->master ? find_interface(machine, *end.interface->master) : nullptr;
+  if (master && master->kind == InterfaceKind::kBond) end.bond = master->name;
+  end.holder = holder_of(end);
+  end.address = address_of(*end.holder, end.wanted);
 }
 
-// Without the cluster file's word: ports with a link on any half. A port without cable is nobody's fault.
+// Without the cluster file's word: ports of the fabric with a link on any half. One without cable is nobody's fault.
 std::vector<HalfEnd> cabled_halves(const CheckedNode& node) {
-  const std::vector<const NetworkInterface*> fast = fast_interfaces(*node.machine);
-  std::set<int> cabled;
-  for (const NetworkInterface* interface : fast) {
-    if (interface->up && interface->carrier) cabled.insert(*interface->port);
-  }
   std::vector<HalfEnd> ends;
-  for (const NetworkInterface* interface : fast) {
-    if (!cabled.contains(*interface->port)) continue;
+  std::set<int> cabled;
+  for (const NetworkInterface* interface : fabric_interfaces(*node.machine)) {
     HalfEnd end{.node = &node, .name = interface->name};
     fill_from_machine(end);
+    if (end.is_up()) cabled.insert(end.port);
     ends.push_back(std::move(end));
   }
+  std::erase_if(ends, [&](const HalfEnd& end) { return !cabled.contains(end.port); });
   return ends;
 }
 
@@ -153,6 +158,13 @@ const HalfEnd* rightful_owner(const ClusterView& view, const CheckedNode& node, 
 
 }  // namespace
 
+bool HalfEnd::is_ethernet() const { return !rdma || rdma->link_layer.value_or("Ethernet") == "Ethernet"; }
+
+bool HalfEnd::is_up() const {
+  if (!needs_ip()) return interface && rdma->state == "ACTIVE";
+  return interface && interface->up && interface->carrier;
+}
+
 std::string HalfEnd::title() const { return fmt::format("half {} of port {} ({})", half, port, name); }
 
 ClusterView::ClusterView(const CheckFacts& given)
@@ -201,9 +213,10 @@ bool are_joined(const HalfEnd& a, const HalfEnd& b) {
 }
 
 std::optional<std::pair<Ipv4Prefix, Ipv4Prefix>> shared_subnet(const HalfEnd& a, const HalfEnd& b) {
-  if (!a.interface || !b.interface || a.node != b.node || &a == &b) return std::nullopt;
-  for (const Ipv4Prefix& one : meant_addresses(*a.interface)) {
-    for (const Ipv4Prefix& other : meant_addresses(*b.interface)) {
+  if (!a.holder || !b.holder || a.node != b.node || a.holder == b.holder) return std::nullopt;
+  if (!a.needs_ip() || !b.needs_ip()) return std::nullopt;
+  for (const Ipv4Prefix& one : meant_addresses(*a.holder)) {
+    for (const Ipv4Prefix& other : meant_addresses(*b.holder)) {
       if (overlap(one.network(), other.network())) return std::pair(one, other);
     }
   }
@@ -321,7 +334,7 @@ std::optional<std::vector<std::string>> ways_to(const HalfEnd& from, const HalfE
 bool goes_elsewhere(const HalfEnd& from, const HalfEnd& to) {
   const auto ways = ways_to(from, to);
   using Names = std::vector<std::string>;
-  return ways && *ways != Names{from.name} && *ways != Names{from.bond};
+  return ways && *ways != Names{from.name} && *ways != Names{from.holder->name};
 }
 
 const HalfEnd* refusing_end(const ClusterView& view, const HalfMeasurement& way) {

@@ -13,20 +13,26 @@
 namespace yoke {
 
 // One node's end of a half. In use are the halves that the cluster file names; without these, both halves of every port
-// that has a link on one of them.
+// of the fabric (yoke/spec/fabric.h) that has a link on one of them.
 struct HalfEnd {
   const CheckedNode* node = nullptr;
   std::string name;                             // of the interface
   const NetworkInterface* interface = nullptr;  // null: the cluster file names one that the machine does not have
   const RdmaDevice* rdma = nullptr;             // null: none
   int port = 0;
-  std::string half;                   // "A", "B"
-  std::optional<Ipv4Prefix> wanted;   // the cluster file's address
-  std::optional<Ipv4Prefix> address;  // the interface's, or its bond's; the wanted one where it has that
+  std::string half;                  // "A", "B"
+  std::optional<Ipv4Prefix> wanted;  // the cluster file's address
+  // Who has its addresses: the interface itself, its bond, or without a cluster file's word a VLAN over it.
+  const NetworkInterface* holder = nullptr;
+  std::optional<Ipv4Prefix> address;  // the holder's; the wanted one where it has that
   std::string bond;                   // that it is a member of; empty: none
   std::vector<std::size_t> peers;     // its other ends, as places in ClusterView::halves
 
-  bool is_up() const { return interface && interface->up && interface->carrier; }
+  bool is_ethernet() const;
+  // RoCE needs IP. InfiniBand does not, and its interface, which carries IP over it, need not even be up: it counts
+  // where the cluster file gives it an address.
+  bool needs_ip() const { return is_ethernet() || wanted; }
+  bool is_up() const;
   bool works() const { return is_up() && address; }                         // as far as this end alone can tell
   const std::string& handle() const { return bond.empty() ? name : bond; }  // what addresses and the MTU are set on
   std::string title() const;                                                // "half B of port 0 (enP2p1s0f0np0)"

@@ -67,6 +67,7 @@ void visit_fields(Visitor& visit, CheckedNode& node) {
   visit.optional("forward_policy", node.forward_policy);
   visit.optional("forward_accepts", node.forward_accepts);
   visit.optional("forward_drop", node.forward_drop);
+  visit.optional("forward_exceptions", node.forward_exceptions);
   visit.optional("drops_packets", node.drops_packets);
   visit.optional("clock_ahead", node.clock_ahead);
 }

@@ -71,8 +71,10 @@ struct CheckedNode {
   std::optional<std::string> forward_policy;  // of iptables: "ACCEPT", "DROP"; absent: not known, or no right to ask
   bool forward_accepts = false;               // a rule before the policy lets everything, or the fast interfaces, pass
   std::optional<std::string> forward_drop;    // of nft: the chain and line that drop what is forwarded
-  std::optional<bool> drops_packets;          // a rule of its packet filter drops or rejects; absent: no right to ask
-  std::optional<Seconds> clock_ahead;         // of the head's clock; negative: behind
+  // Rules with other conditions let some of it pass before: whether that is all of the ring's only a trial tells.
+  bool forward_exceptions = false;
+  std::optional<bool> drops_packets;   // a rule of its packet filter drops or rejects; absent: no right to ask
+  std::optional<Seconds> clock_ahead;  // of the head's clock; negative: behind
   friend bool operator==(const CheckedNode&, const CheckedNode&) = default;
 };
 

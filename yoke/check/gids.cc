@@ -17,8 +17,7 @@ constexpr std::string_view kGidPin = "NCCL_IB_GID_INDEX";
 std::vector<const HalfEnd*> roce_ends(const ClusterView& view) {
   std::vector<const HalfEnd*> ends;
   for (const HalfEnd& end : view.halves) {
-    const bool ethernet = end.rdma && end.rdma->link_layer.value_or("Ethernet") == "Ethernet";
-    if (end.works() && ethernet && end.rdma->state == "ACTIVE") ends.push_back(&end);
+    if (end.works() && end.rdma && end.is_ethernet() && end.rdma->state == "ACTIVE") ends.push_back(&end);
   }
   return ends;
 }

@@ -283,6 +283,7 @@ TEST(Facts, SurviveJson) {
   facts.nodes[1].failure = NodeFailure{NodeFailureKind::kAsks, "asks", "copy the key"};
   facts.nodes[1].forward_policy = "DROP";
   facts.nodes[1].forward_drop = "chain f of table inet x: policy drop";
+  facts.nodes[1].forward_exceptions = true;
   facts.nodes[1].paths[0].routed = false;
   facts.nodes[1].paths[1].routed = true;
   facts.nodes[1].paths[1].routes = {kHalfA, kHalfB};

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "yoke/check/rules.h"
+#include "yoke/spec/fabric.h"
 
 namespace yoke {
 namespace {
@@ -110,7 +111,7 @@ Advice shared_with(const HalfEnd& half, const NetworkInterface& outsider) {
 Advice no_port_has_a_link(const CheckedNode& node) {
   return {.node = node.name,
           .what = fmt::format("no fast port of {} has a link", node.name),
-          .evidence = "all its RDMA interfaces are without carrier",
+          .evidence = "its fast interfaces are without carrier",
           .consequence = "everything between the nodes would go over the management network",
           .fix = "join the nodes with a cable in the fast ports, then check again"};
 }
@@ -140,7 +141,7 @@ AdviceList find_ports_down(const ClusterView& view) {
     if (!node.machine) continue;
     const std::vector<const HalfEnd*> halves = view.halves_of(node);
     const bool joins = view.facts.nodes.size() > 1 && !view.is_mistaken(node);
-    if (halves.empty() && joins && !fast_interfaces(*node.machine).empty()) {
+    if (halves.empty() && joins && !fabric_interfaces(*node.machine).empty()) {
       list.push_back(no_port_has_a_link(node));
     }
     std::vector<int> told;
@@ -180,7 +181,7 @@ AdviceList find_halves_down(const ClusterView& view) {
 AdviceList find_halves_unaddressed(const ClusterView& view) {
   AdviceList list;
   for (const HalfEnd& end : view.halves) {
-    if (!end.is_up() || end.address) continue;
+    if (!end.is_up() || end.address || !end.needs_ip()) continue;
     list.push_back({.node = end.node->name,
                     .subject = end.name,
                     .what = fmt::format("{} on {} has no IPv4 address", end.title(), end.node->name),

@@ -1,4 +1,4 @@
-// What passes the halves, by their settings and by what was tried: MTU, pings, connections, forwarding.
+// What passes the halves, by their settings and by what was tried: MTU, pings, connections.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,9 +11,12 @@
 namespace yoke {
 namespace {
 
+// The MTU of an interface over InfiniBand is that of IP alone, with limits of its own (4092, 65520).
+bool has_mtu_to_judge(const HalfEnd& end) { return end.is_up() && end.is_ethernet(); }
+
 // The peer whose MTU shows that this end's is the wrong one; null where it is not.
 const HalfEnd* mtu_witness(const ClusterView& view, const HalfEnd& end) {
-  if (!end.is_up()) return nullptr;
+  if (!has_mtu_to_judge(end)) return nullptr;
   for (const std::size_t index : end.peers) {
     const HalfEnd& peer = view.halves[index];
     if (!peer.is_up() || peer.interface->mtu == end.interface->mtu) continue;
@@ -78,28 +81,6 @@ void for_each_trial(const ClusterView& view, const TrialVisitor& visit) {
   }
 }
 
-// Rings of more than three, and any fabric where a fast address is reached through another node. In a ring of three
-// the routes through a neighbour lead to its own far end, which needs no forwarding.
-bool must_forward(const ClusterView& view, const CheckedNode& node) {
-  const auto is_of_node = [&](Ipv4 address) {
-    for (const HalfEnd* end : view.halves_of(node)) {
-      if (end->address && end->address->address == address) return true;
-    }
-    return false;
-  };
-  const auto ends_there = [&](const Route& route) {
-    return route.destination && route.destination->length == 32 && is_of_node(route.destination->address);
-  };
-  for (const HalfEnd& other : view.halves) {
-    if (other.node == &node) continue;
-    for (const Route& route : other.node->machine->routes) {
-      const bool through = route.interface == other.name && route.gateway && is_of_node(*route.gateway);
-      if (through && !ends_there(route)) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 AdviceList find_differing_mtus(const ClusterView& view) {
@@ -128,7 +109,8 @@ AdviceList find_small_mtus(const ClusterView& view) {
     std::vector<std::string> names;
     int least = view.mtu_wanted();
     for (const HalfEnd* end : view.halves_of(node)) {
-      if (!end->is_up() || end->interface->mtu >= view.mtu_wanted() || differs_somewhere(view, *end)) continue;
+      if (!has_mtu_to_judge(*end) || end->interface->mtu >= view.mtu_wanted() || differs_somewhere(view, *end))
+        continue;
       names.push_back(end->name);
       least = std::min(least, end->interface->mtu);
     }
@@ -213,39 +195,6 @@ AdviceList find_firewalls(const ClusterView& view) {
   for (const HalfMeasurement& way : view.facts.measurement->halves) {
     const HalfEnd* end = refusing_end(view, way);
     if (end) tell(*end, fmt::format("while measuring, where yoke itself listened: {}", *way.failure));
-  }
-  return list;
-}
-
-AdviceList find_forwarding_off(const ClusterView& view) {
-  AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
-    if (!node.machine || node.machine->ip_forward != false || !must_forward(view, node)) continue;
-    list.push_back({.node = node.name,
-                    .subject = "net.ipv4.ip_forward",
-                    .what = fmt::format("{} does not forward between its two cables", node.name),
-                    .evidence = "other nodes have routes through it; net.ipv4.ip_forward is 0",
-                    .consequence = "nodes that are not neighbours in the ring do not reach each other",
-                    .fix = "'sysctl -w net.ipv4.ip_forward=1' there; 'yoke link setup' makes it last"});
-  }
-  return list;
-}
-
-AdviceList find_docker_forward_drops(const ClusterView& view) {
-  AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
-    const bool by_policy = node.forward_policy == "DROP" && !node.forward_accepts;
-    if (!node.machine || !(by_policy || node.forward_drop) || !must_forward(view, node)) continue;
-    list.push_back({.node = node.name,
-                    .subject = by_policy ? "iptables FORWARD" : "nft forward",
-                    .what = fmt::format("{} drops what it should pass on around the ring", node.name),
-                    .evidence = by_policy
-                                    ? "the policy of iptables' FORWARD chain is DROP, as Docker sets it, and no rule "
-                                      "lets the fast interfaces pass"
-                                    : fmt::format("{} ('nft list ruleset')", *node.forward_drop),
-                    .consequence = "looks exactly like a dead cable between nodes that are not neighbours",
-                    .fix = "let the fast interfaces pass there: 'iptables -I DOCKER-USER -i INTERFACE -j ACCEPT' where "
-                           "it is Docker's, else a rule before that one"});
   }
   return list;
 }

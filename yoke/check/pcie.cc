@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "yoke/check/rules.h"
 
@@ -45,6 +46,46 @@ std::vector<NearestNic> nearest_nics(const DeviceTopology& topology) {
     all.push_back(std::move(nearest));
   }
   return all;
+}
+
+std::optional<BitsPerSecond> agreed_rate(const HalfEnd& end) {
+  const bool is_active = end.is_up() && end.rdma && end.rdma->state == "ACTIVE";
+  return is_active ? end.rdma->rate : std::nullopt;
+}
+
+// What a port of this kind agrees on where all is well. A Spark's is known. A kind of server comes with NICs of
+// several rates: there the fastest port of the same board, on any node, shows what it can.
+std::optional<BitsPerSecond> best_rate(const ClusterView& view, const HalfEnd& end) {
+  const Hardware* hardware = hardware_of(*end.node->machine);
+  if (!hardware) return std::nullopt;
+  if (is_gb10(*end.node->machine)) return hardware->half_rate * static_cast<double>(hardware->halves_per_cable);
+  if (!end.rdma || !end.rdma->board) return std::nullopt;
+  std::optional<BitsPerSecond> best;
+  for (const HalfEnd& other : view.halves) {
+    if (!other.rdma || other.rdma->board != end.rdma->board) continue;
+    const auto rate = agreed_rate(other);
+    if (rate && (!best || *rate > *best)) best = rate;
+  }
+  return best;
+}
+
+Advice slow_port(const HalfEnd& end, BitsPerSecond rate, BitsPerSecond best) {
+  Advice advice{.node = end.node->name,
+                .subject = end.name,
+                .what = fmt::format("port {} of {} agreed on {} instead of {}", end.port, end.node->name,
+                                    to_string(rate), to_string(best)),
+                .evidence = fmt::format("{} tells a rate of {}", end.rdma->name, to_string(rate))};
+  if (is_gb10(*end.node->machine)) {
+    advice.consequence = "both halves together carry half of what they could";
+    advice.fix =
+        "behind a switch: switch off auto-negotiation there and set 200G (200GBASE-CR4); else try a cable that is "
+        "made for 200 Gb/s";
+  } else {
+    advice.evidence += fmt::format("; another of the same board ({}) has {}", *end.rdma->board, to_string(best));
+    advice.consequence = fmt::format("it carries at most {:.0f}% of what it could", 100 * (rate / best));
+    advice.fix = "compare its cable or transceiver, and the switch's port, with those of the others";
+  }
+  return advice;
 }
 
 }  // namespace
@@ -99,25 +140,12 @@ AdviceList find_narrow_gpus(const ClusterView& view) {
 AdviceList find_slow_ports(const ClusterView& view) {
   AdviceList list;
   for (const CheckedNode& node : view.facts.nodes) {
-    if (!node.machine) continue;
-    const Hardware* hardware = hardware_of(*node.machine);
-    if (!hardware) continue;
-    const BitsPerSecond best = hardware->half_rate * static_cast<double>(hardware->halves_per_cable);
-    std::map<int, std::pair<BitsPerSecond, const HalfEnd*>> slow;  // by port: all halves of one tell its speed
+    std::set<int> told;  // all halves of a port tell its speed
     for (const HalfEnd* end : view.halves_of(node)) {
-      if (!end->is_up() || !end->rdma || !end->rdma->rate || end->rdma->state != "ACTIVE") continue;
-      if (*end->rdma->rate < best) slow.try_emplace(end->port, *end->rdma->rate, end);
-    }
-    for (const auto& [port, found] : slow) {
-      list.push_back(
-          {.node = node.name,
-           .subject = found.second->name,
-           .what = fmt::format("port {} of {} agreed on {} instead of {}", port, node.name, to_string(found.first),
-                               to_string(best)),
-           .evidence = fmt::format("{} tells a rate of {}", found.second->rdma->name, to_string(found.first)),
-           .consequence = "both halves together carry half of what they could",
-           .fix = "behind a switch: switch off auto-negotiation there and set 200G (200GBASE-CR4); else try "
-                  "a cable that is made for 200 Gb/s"});
+      const auto rate = agreed_rate(*end);
+      const auto best = best_rate(view, *end);
+      if (!rate || !best || *rate >= *best || !told.insert(end->port).second) continue;
+      list.push_back(slow_port(*end, *rate, *best));
     }
   }
   return list;

@@ -58,15 +58,16 @@ AdviceList find_shared_subnets(const ClusterView& view);
 // routes
 AdviceList find_routes_elsewhere(const ClusterView& view);
 AdviceList find_missing_routes(const ClusterView& view);
-AdviceList find_broken_ring_paths(const ClusterView& view);
 // paths
 AdviceList find_differing_mtus(const ClusterView& view);
 AdviceList find_small_mtus(const ClusterView& view);
 AdviceList find_blocked_jumbo_frames(const ClusterView& view);
 AdviceList find_silent_halves(const ClusterView& view);
 AdviceList find_firewalls(const ClusterView& view);
+// ring
 AdviceList find_forwarding_off(const ClusterView& view);
 AdviceList find_docker_forward_drops(const ClusterView& view);
+AdviceList find_broken_ring_paths(const ClusterView& view);
 // measured
 AdviceList find_dead_halves(const ClusterView& view);
 AdviceList find_lossy_halves(const ClusterView& view);

@@ -96,10 +96,23 @@ Words what_it_does(Words rule, const std::vector<std::string>& interfaces) {
   return rule;
 }
 
-// `seen` are the chains that decided nothing, or are being asked: they would decide nothing again.
-Decision decide(const std::vector<Chain>& chains, const Chain& chain, const std::vector<std::string>& interfaces,
-                std::set<const Chain*>& seen) {
-  seen.insert(&chain);
+// What is asked of a ruleset, and what was learnt on the way.
+struct Asking {
+  const std::vector<Chain>& chains;
+  const std::vector<std::string>& interfaces;
+  std::set<const Chain*> seen = {};  // they decided nothing, or are being asked: they would decide nothing again
+  bool exceptions = false;           // a rule with other conditions accepts, or may
+};
+
+// "ip saddr 10.0.0.0/8 accept", "ct state vmap { established : accept }", "tcp dport 22 jump ssh"
+bool may_accept(const Words& rule) {
+  return std::any_of(rule.begin(), rule.end(), [](const std::string& word) {
+    return is_one_of(word, {"accept", "jump", "goto"});
+  });
+}
+
+Decision decide(const Chain& chain, Asking& asking) {
+  asking.seen.insert(&chain);
   const auto told = [&](Verdict verdict, std::string_view line) {
     return Decision{verdict, fmt::format("chain {} of table {}: {}", chain.name, chain.table, line)};
   };
@@ -110,18 +123,41 @@ Decision decide(const std::vector<Chain>& chains, const Chain& chain, const std:
       drops_at_the_end = policy != rule.end() && policy + 1 != rule.end() && *(policy + 1) == "drop";
       continue;
     }
-    const Words end = what_it_does(rule, interfaces);
+    const Words end = what_it_does(rule, asking.interfaces);
     if (end.empty()) continue;
     if (end[0] == "accept") return {Verdict::kPasses, ""};
     if (end[0] == "drop" || end[0] == "reject") return told(Verdict::kDrops, fmt::format("{}", fmt::join(rule, " ")));
     if (end[0] == "return") break;
-    if ((end[0] != "jump" && end[0] != "goto") || end.size() < 2) continue;
-    for (const Chain& next : chains) {
-      if (next.table != chain.table || next.name != end[1] || seen.contains(&next)) continue;
-      if (Decision inner = decide(chains, next, interfaces, seen); inner.verdict != Verdict::kGoesOn) return inner;
+    if ((end[0] != "jump" && end[0] != "goto") || end.size() < 2) {
+      asking.exceptions |= may_accept(end);
+      continue;
+    }
+    for (const Chain& next : asking.chains) {
+      if (next.table != chain.table || next.name != end[1] || asking.seen.contains(&next)) continue;
+      if (Decision inner = decide(next, asking); inner.verdict != Verdict::kGoesOn) return inner;
     }
   }
   return drops_at_the_end ? told(Verdict::kDrops, "policy drop") : Decision{};
+}
+
+// Whether a rule of iptables lets everything pass, or all that comes or goes by our interfaces, or some of that.
+enum class Accepts { kNothing, kSome, kAll };
+Accepts what_it_accepts(const Words& rule, const std::vector<std::string>& interfaces) {
+  if (rule.size() < 4 || rule[0] != "-A" || rule[rule.size() - 2] != "-j" || rule.back() != "ACCEPT") {
+    return Accepts::kNothing;
+  }
+  bool is_for_all = true;
+  for (std::size_t i = 2; i + 2 < rule.size(); ++i) {
+    const bool is_interface = is_one_of(rule[i], {"-i", "-o"}) && rule[i - 1] != "!";
+    if (!is_interface) {
+      is_for_all = false;
+      continue;
+    }
+    std::string pattern = rule[++i];
+    if (pattern.ends_with('+')) pattern.back() = '*';
+    if (!names_one_of(pattern, interfaces)) return Accepts::kNothing;
+  }
+  return is_for_all ? Accepts::kAll : Accepts::kSome;
 }
 
 // What only root may ask; nothing where nobody here may.
@@ -141,10 +177,9 @@ void read_forward_rules(std::string_view rules, const std::vector<std::string>& 
   for (const std::string& line : split(rules, '\n')) {
     const Words words = split(trim(line), ' ');
     if (words.size() == 3 && words[0] == "-P" && words[1] == "FORWARD") node.forward_policy = words[2];
-    if (words.size() < 4 || words[0] != "-A" || words[words.size() - 1] != "ACCEPT") continue;
-    const bool every = words.size() == 4;  // -A CHAIN -j ACCEPT
-    const bool ours = words.size() == 6 && words[2] == "-i" && is_one_of(words[3], interfaces);
-    if (every || ours) node.forward_accepts = true;
+    const Accepts accepts = what_it_accepts(words, interfaces);
+    if (accepts == Accepts::kAll) node.forward_accepts = true;
+    if (accepts == Accepts::kSome) node.forward_exceptions = true;
   }
 }
 
@@ -157,14 +192,14 @@ bool has_dropping_rule(std::string_view ruleset) {
   return false;
 }
 
-std::optional<std::string> find_forward_drop(std::string_view ruleset, const std::vector<std::string>& interfaces) {
+std::optional<ForwardDrop> find_forward_drop(std::string_view ruleset, const std::vector<std::string>& interfaces) {
   const std::vector<Chain> chains = chains_in(ruleset);
   // A packet must get through every chain that is hooked in: what one accepts the next may drop.
   for (const Chain& chain : chains) {
     if (!chain.forwards) continue;
-    std::set<const Chain*> seen;
-    const Decision decision = decide(chains, chain, interfaces, seen);
-    if (decision.verdict == Verdict::kDrops) return decision.why;
+    Asking asking{chains, interfaces};
+    const Decision decision = decide(chain, asking);
+    if (decision.verdict == Verdict::kDrops) return ForwardDrop{decision.why, asking.exceptions};
   }
   return std::nullopt;
 }
@@ -177,7 +212,11 @@ void read_packet_filter(CheckedNode& node) {
   for (const PathTrial& path : node.paths) interfaces.push_back(path.interface);
   if (const auto ruleset = ask_as_root({"nft", "list", "ruleset"})) {
     node.drops_packets = has_dropping_rule(*ruleset);
-    if (forwarding) node.forward_drop = find_forward_drop(*ruleset, interfaces);
+    const auto drop = forwarding ? find_forward_drop(*ruleset, interfaces) : std::nullopt;
+    if (drop) {
+      node.forward_drop = drop->where;
+      node.forward_exceptions = drop->exceptions;
+    }
   }
   if (!forwarding) return;
   std::string rules;

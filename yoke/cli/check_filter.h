@@ -11,14 +11,19 @@
 namespace yoke {
 
 // "-P FORWARD DROP" and the rules behind it, as `iptables -S` prints them: the policy, and whether a rule lets
-// everything, or what comes in by one of these interfaces, pass.
+// everything, or all that comes or goes by one of these interfaces, pass, or some of that.
 void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, CheckedNode& node);
 
 // Of what `nft list ruleset` prints: whether any rule, whoever made it, drops or rejects.
 bool has_dropping_rule(std::string_view ruleset);
-// The chain and line that drop all that is forwarded, or all that comes or goes by one of these interfaces: "chain
-// FORWARD of table ip filter: policy drop". Rules with other conditions are left out: they may drop, or not.
-std::optional<std::string> find_forward_drop(std::string_view ruleset, const std::vector<std::string>& interfaces);
+
+// What drops all that is forwarded, or all that comes or goes by one of these interfaces.
+struct ForwardDrop {
+  std::string where;        // "chain FORWARD of table ip filter: policy drop"
+  bool exceptions = false;  // rules with other conditions come before, and may let all pass that matters
+};
+// Rules with other conditions that drop are left out: they may, or not.
+std::optional<ForwardDrop> find_forward_drop(std::string_view ruleset, const std::vector<std::string>& interfaces);
 
 // Fills in what of this machine's filter can be read: as root, or by sudo where that asks nothing. What is forwarded is
 // read where node.forward_policy asks for it.

@@ -8,6 +8,7 @@
 
 #include "yoke/base/text.h"
 #include "yoke/report/table.h"
+#include "yoke/spec/address_holder.h"
 
 namespace yoke {
 namespace {
@@ -180,9 +181,10 @@ std::string fast_table(const Machine& machine) {
   for (const NetworkInterface* interface : fast) {
     const RdmaDevice* const device = find_rdma_device(machine, *interface->rdma_device);
     const std::string gid = device && device->gid_index ? fmt::format("{}", *device->gid_index) : "-";
+    const NetworkInterface& holder = device ? address_holder(machine, *interface, device->gids) : *interface;
     table.rows.push_back({fmt::format("{}{}", *interface->port, *interface->half), interface->name,
                           *interface->rdma_device, rate_text(*interface, device), fmt::format("{}", interface->mtu),
-                          addresses_text(*interface), gid, pcie_text(interface->pcie)});
+                          addresses_text(holder), gid, pcie_text(interface->pcie)});
   }
   return "\n" + render_text(table);
 }

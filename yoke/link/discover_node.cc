@@ -94,6 +94,7 @@ Machine look_at_interfaces(std::optional<Ipv4> management) {
   collect_gpus(sources, machine);
   collect_interfaces(sources, machine);
   collect_rdma(sources, machine);
+  collect_ports(sources, machine);
   mark_fast_interfaces(machine, management);
   return machine;
 }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <tuple>
 
 #include "yoke/base/text.h"
 #include "yoke/probe/collectors.h"
 #include "yoke/probe/pci.h"
 #include "yoke/probe/tree_values.h"
+#include "yoke/spec/address_holder.h"
 
 namespace yoke {
 namespace {
@@ -84,8 +84,6 @@ std::vector<GidEntry> read_gids(const FileTree& files, const std::string& port) 
   return gids;
 }
 
-bool is_link_local(Ipv4 address) { return address.value >> 16U == 0xA9FE; }  // 169.254/16
-
 // The entry that RoCE must use now: version 2, for an IPv4 address that the interface has at this moment. An address
 // that somebody gave it comes before one that it gave itself.
 std::optional<int> choose_gid(const std::vector<GidEntry>& gids, const NetworkInterface& interface) {
@@ -99,17 +97,6 @@ std::optional<int> choose_gid(const std::vector<GidEntry>& gids, const NetworkIn
     if (!self_given) self_given = gid.index;
   }
   return self_given;
-}
-
-// Who has the function's addresses: its interface, or the bond over it where the GIDs name that one (RoCE over a bond,
-// as mlx5_bond_0).
-const NetworkInterface& address_holder(const Machine& machine, const NetworkInterface& interface,
-                                       const std::vector<GidEntry>& gids) {
-  const NetworkInterface* bond = interface.master ? find_interface(machine, *interface.master) : nullptr;
-  const bool over_bond =
-      bond && bond->kind == InterfaceKind::kBond &&
-      std::any_of(gids.begin(), gids.end(), [&](const GidEntry& gid) { return gid.interface == bond->name; });
-  return over_bond ? *bond : interface;
 }
 
 NetworkInterface* interface_at(Machine& machine, const std::string& pci_address, const std::vector<GidEntry>& gids) {
@@ -147,38 +134,6 @@ RdmaDevice read_device(const FileTree& files, const std::string& name, Machine& 
   return device;
 }
 
-// Functions at the same place of different PCI domains on one adapter are the halves of a port: a Spark's 0000:01:00.0
-// and 0002:01:00.0. Never by the order of names, where a capital P comes before a small one. Virtual functions are no
-// ports of their own.
-void assign_halves(const FileTree& files, Machine& machine) {
-  struct Function {
-    std::string place, adapter, domain, device;
-  };
-  std::vector<Function> functions;
-  for (const RdmaDevice& device : machine.rdma_devices) {
-    if (!device.interface || !device.pci_address) continue;
-    const PciDevice pci{.address = *device.pci_address};
-    if (files.exists("/sys/bus/pci/devices/" + pci.address + "/physfn")) continue;
-    functions.push_back({pci.place(), device.adapter.value_or(""), pci.domain(), device.name});
-  }
-  std::sort(functions.begin(), functions.end(), [](const Function& a, const Function& b) {
-    return std::tie(a.place, a.adapter, a.domain) < std::tie(b.place, b.adapter, b.domain);
-  });
-  int port = -1;
-  char half = 'A';
-  for (std::size_t i = 0; i < functions.size(); ++i) {
-    const bool same_port =
-        i > 0 && functions[i].place == functions[i - 1].place && functions[i].adapter == functions[i - 1].adapter;
-    half = same_port ? static_cast<char>(half + 1) : 'A';
-    if (!same_port) ++port;
-    for (NetworkInterface& interface : machine.interfaces) {
-      if (interface.rdma_device != functions[i].device) continue;
-      interface.port = port;
-      interface.half = std::string(1, half);
-    }
-  }
-}
-
 }  // namespace
 
 void collect_rdma(const Sources& sources, Machine& machine) {
@@ -186,7 +141,6 @@ void collect_rdma(const Sources& sources, Machine& machine) {
   for (const std::string& name : files.list(kClass)) {
     machine.rdma_devices.push_back(read_device(files, name, machine));
   }
-  assign_halves(files, machine);
 }
 
 }  // namespace yoke

@@ -11,8 +11,9 @@ void collect_cpu(const Sources& sources, Machine& machine);         //
 void collect_gpus(const Sources& sources, Machine& machine);        // and driver, CUDA
 void collect_memory(const Sources& sources, Machine& machine);      // unified or not: after the GPUs
 void collect_interfaces(const Sources& sources, Machine& machine);  // and routes
-void collect_rdma(const Sources& sources, Machine& machine);        // and which interface is which half of which port
+void collect_rdma(const Sources& sources, Machine& machine);        // RDMA devices, their GIDs and interfaces
 void collect_topology(const Sources& sources, Machine& machine);    // after GPUs and RDMA devices
+void collect_ports(const Sources& sources, Machine& machine);       // which interface is which half of which port
 void collect_settings(const Sources& sources, Machine& machine);    // NCCL libraries, variables, limits
 void collect_containers(const Sources& sources, Machine& machine);
 void collect_time(const Sources& sources, Machine& machine);

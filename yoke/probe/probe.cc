@@ -13,6 +13,7 @@ Machine probe_machine(const Sources& sources) {
   collect_interfaces(sources, machine);
   collect_rdma(sources, machine);
   collect_topology(sources, machine);
+  collect_ports(sources, machine);
   collect_settings(sources, machine);
   collect_containers(sources, machine);
   collect_time(sources, machine);

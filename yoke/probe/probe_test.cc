@@ -98,6 +98,36 @@ TEST(Probe, TakesTheGidOfTheBondOverAFunction) {
   EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 3");
 }
 
+TEST(Probe, TakesTheGidOfAVlanOverAFunction) {
+  Sources sources = load_capture(kFixtures / "spark-pair");
+  MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
+  const std::string port = "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0/infiniband/rocep1s0f0/ports/1";
+  for (const char* entry : {"2", "3"}) tree.add_file(port + "/gid_attrs/ndevs/" + entry, "enp1s0f0np0.100\n");
+  sources.files = std::make_shared<MemoryTree>(tree);
+  LinkEntry vlan{.ifindex = 99, .ifname = "enp1s0f0np0.100", .linkinfo = LinkInfo{.info_kind = "vlan"}};
+  for (LinkEntry& link : sources.links.links) {
+    if (link.ifname == "enp1s0f0np0") std::swap(vlan.addr_info, link.addr_info);
+  }
+  sources.links.links.push_back(vlan);
+  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 3");
+  for (LinkEntry& link : sources.links.links) {
+    if (link.ifname == "enp1s0f0np0") link.addr_info = {{.family = "inet", .local = "10.0.0.1", .prefixlen = 24}};
+  }
+  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "its own address comes first";
+}
+
+TEST(Probe, NumbersANicOfAnotherKindBehindTheFabrics) {
+  EXPECT_EQ(halves_of(probe_fixture("b300"))[0], "0A enp24s0np0 mlx5_0 3");
+  Sources sources = load_capture(kFixtures / "b300");
+  MemoryTree tree = load_tree(kFixtures / "b300" / "machine.tree");
+  tree.add_file(*tree.resolve("/sys/class/infiniband/mlx5_0") + "/board_id", "MT_0000000359\n");
+  sources.files = std::make_shared<MemoryTree>(tree);
+  const Strings halves = halves_of(probe_machine(sources));
+  ASSERT_EQ(halves.size(), 8U);
+  EXPECT_EQ(halves[0], "0A enp41s0np0 mlx5_1 3");
+  EXPECT_EQ(halves[7], "7A enp24s0np0 mlx5_0 3");
+}
+
 TEST(Probe, PrefersAGivenAddressToALinkLocalOne) {
   Sources sources = load_capture(kFixtures / "link-local");
   MemoryTree tree = load_tree(kFixtures / "link-local" / "machine.tree");
