@@ -43,8 +43,21 @@ TEST(BenchRecovery, RefusesBuffersThatTheMemoryDoesNotHold) {
   EXPECT_THAT(outcome.err, Not(HasSubstr("terminate")));
 }
 
+// As one is that dies when the others have all they want of it.
+TEST(BenchRecovery, ARankThatHasEndedIsNotWaitedFor) {
+  const ScratchDir scratch;
+  const Outcome outcome =
+      run_yoke({"job", "run", "--ranks", "2", "--policy", "restart", "--", "sh", "-c",
+                "[ $YOKE_RANK = 0 ] || exec $PROGRAM bench-recovery-rank"},
+               {.environment = {{"YOKE_RECOVERY_TASK", R"({"rounds": 0, "size": 65536})"}, {"PROGRAM", YOKE_PROGRAM}},
+                .folder = scratch.path(),
+                .timeout = 20_s});
+  EXPECT_EQ(outcome.exit_status, info(ErrorCode::kUnavailable).exit_status) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("waits for a group, but rank 0 on "));
+}
+
 // A rank that dies while the group is being made cannot be missed by its connections, as there are none yet: what the
-// job knows must end the waiting. Without that the survivors waited for 5 s.
+// job knows must end the waiting. Without that the survivors waited for 5 s. The work takes longer than any delay here.
 TEST(LabTimingEarlyDeath, DelaysTheOthersByAMoment) {
   const std::string rank =
       R"(if [ $YOKE_RANK = 2 ] && mkdir once; then rank=$$; (sleep $DELAY; kill -9 $rank) >/dev/null 2>&1 & fi; )"
@@ -53,7 +66,7 @@ TEST(LabTimingEarlyDeath, DelaysTheOthersByAMoment) {
     const ScratchDir scratch;
     const Instant begin = real_clock().now();
     const Outcome outcome = run_yoke({"job", "run", "--ranks", "3", "--policy", "restart", "--", "sh", "-c", rank},
-                                     {.environment = {{"YOKE_RECOVERY_TASK", R"({"rounds": 0, "size": 65536})"},
+                                     {.environment = {{"YOKE_RECOVERY_TASK", R"({"rounds": 0, "size": 4194304})"},
                                                       {"DELAY", delay},
                                                       {"PROGRAM", YOKE_PROGRAM}},
                                       .folder = scratch.path(),

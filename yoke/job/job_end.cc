@@ -35,6 +35,8 @@ void JobLoop::look_around() {
     } else if (!diagnosis_->has_evidence() &&
                std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.is_over(); })) {
       begin_end(std::nullopt);
+    } else if (auto vain = find_vain_wait()) {
+      begin_end(std::move(vain));
     }
   }
   if (phase_ == Phase::kEnding) take_end();
@@ -94,6 +96,24 @@ void JobLoop::tell_membership() {
     rank.in_group = true;
   }
   tell_all(membership_message(membership));
+}
+
+// Who has ended well does not come again: a rank that was started anew, or that others left behind, would wait for it
+// for ever.
+std::optional<JobCause> JobLoop::find_vain_wait() const {
+  const auto waiting = std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.join; });
+  const auto over =
+      std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.is_over() && !rank.is_missing(); });
+  if (diagnosis_->has_evidence() || waiting == ranks_.end() || over == ranks_.end()) return std::nullopt;
+  const int rank = static_cast<int>(waiting - ranks_.begin());
+  const Error error(ErrorCode::kUnavailable,
+                    fmt::format("rank {} on {} waits for a group, but rank {} on {} has ended", rank,
+                                node_name(waiting->node), over - ranks_.begin(), node_name(over->node)));
+  return JobCause{.kind = CauseKind::kGroupLost,
+                  .node = node_name(waiting->node),
+                  .rank = rank,
+                  .exit_status = error.exit_status(),
+                  .error = error};
 }
 
 // ---- failures

@@ -104,6 +104,7 @@ class JobLoop {
   void begin_running();
   void take_join(const Join& join);
   void tell_membership();
+  std::optional<JobCause> find_vain_wait() const;
   void handle_cause(const JobCause& cause);
   bool may_restart(const JobCause& cause);
   void restart(const JobCause& cause);
