@@ -14,12 +14,12 @@ namespace {
 
 // Lock-free, so that a handler may write them; atomic, because any thread may wait.
 std::atomic<int> received{0};
-std::atomic<int> count{0};
+std::atomic<int> times_received{0};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void on_interrupt(int signal_number) {
   received = signal_number;
-  if (++count >= 3) _exit(128 + signal_number);
+  if (++times_received >= 3) _exit(128 + signal_number);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ void install_interrupt_handlers() {
 }
 
 int interrupt_signal() { return received; }
-int interrupts_received() { return count; }
+int interrupts_received() { return times_received; }
 
 void throw_if_interrupted() {
   if (received != 0) throw Error(ErrorCode::kInterrupted, fmt::format("stopped by {}", sigdescr_np(received)));

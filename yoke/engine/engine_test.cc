@@ -136,7 +136,7 @@ TEST(EngineTest, TellsHowFarALongPromptIsAndAnswersTheSame) {
                                       done = read->done;
                                     })[id]
                           .tokens;
-    if (id == 1) EXPECT_GE(done, 16) << "the first step is small";
+    EXPECT_TRUE(id == 2 || done >= 16) << "the first step is small: " << done;
   }
   EXPECT_FALSE(answers[0].empty());
   EXPECT_EQ(answers[0], answers[1]);

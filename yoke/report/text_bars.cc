@@ -66,12 +66,12 @@ Table label_table(const BarChart& chart) {
 
 // What is left of the width beside the labels.
 std::size_t bar_width(const Table& labels, std::size_t width) {
-  constexpr std::size_t kBarGap = 2;
+  constexpr std::size_t kColumnGap = 2;
   std::size_t taken = 0;
   for (std::size_t c = 0; c < labels.columns.size(); ++c) {
     std::size_t column = 1;
     for (const auto& row : labels.rows) column = std::max(column, widest(wrap_text(row[c], kUnlimitedWidth)));
-    taken += column + kBarGap;
+    taken += column + kColumnGap;
   }
   return width > taken + kBarWidthLeast ? width - taken : kBarWidthLeast;
 }

@@ -37,7 +37,7 @@ class LlamaRank {
     llama_.join(comm);
     while (llama_.steps_loaded() < llama_.load_steps()) llama_.load_step();
     cache_ = llama_.allocate_cache(kPages, kPageTokens, DType::kF32);
-    for (std::int32_t page = 0; page < kPages; ++page) pages_.push_back((page * 5 + 3) % kPages);
+    for (std::int32_t page = 0; page < kPages; ++page) pages_.push_back((page * 5 + 3) % std::int32_t{kPages});
   }
 
   // Feeds tokens after those that came before; this rank's logits of all of them.
