@@ -85,7 +85,8 @@ class JobLoop {
     std::optional<Join> join;  // for the next membership
 
     bool is_missing() const { return stopped || (ended && ended->exit_status != 0); }
-    bool is_over() const { return ended && closed && !restarting; }
+    // A supervisor ends ranks unasked only when it ends itself, which it tells after them.
+    bool is_over() const { return ended && !ended->ended_by_us && closed && !restarting; }
   };
 
   void run();
