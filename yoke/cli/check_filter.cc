@@ -19,7 +19,7 @@ using namespace literals;
 using Words = std::vector<std::string>;
 
 // What a rule without conditions, or for our interfaces, decides. Of others it is not known whether they match.
-enum class Verdict { kGoesOn, kPasses, kDrops };
+enum class FilterVerdict { kGoesOn, kPasses, kDrops };
 
 struct Chain {
   std::string table, name;
@@ -27,7 +27,7 @@ struct Chain {
   std::vector<Words> rules;
 };
 struct Decision {
-  Verdict verdict = Verdict::kGoesOn;
+  FilterVerdict verdict = FilterVerdict::kGoesOn;
   std::string why;
 };
 
@@ -113,7 +113,7 @@ bool may_accept(const Words& rule) {
 
 Decision decide(const Chain& chain, Asking& asking) {
   asking.seen.insert(&chain);
-  const auto told = [&](Verdict verdict, std::string_view line) {
+  const auto told = [&](FilterVerdict verdict, std::string_view line) {
     return Decision{verdict, fmt::format("chain {} of table {}: {}", chain.name, chain.table, line)};
   };
   bool drops_at_the_end = false;
@@ -125,8 +125,9 @@ Decision decide(const Chain& chain, Asking& asking) {
     }
     const Words end = what_it_does(rule, asking.interfaces);
     if (end.empty()) continue;
-    if (end[0] == "accept") return {Verdict::kPasses, ""};
-    if (end[0] == "drop" || end[0] == "reject") return told(Verdict::kDrops, fmt::format("{}", fmt::join(rule, " ")));
+    if (end[0] == "accept") return {FilterVerdict::kPasses, ""};
+    if (end[0] == "drop" || end[0] == "reject")
+      return told(FilterVerdict::kDrops, fmt::format("{}", fmt::join(rule, " ")));
     if (end[0] == "return") break;
     if ((end[0] != "jump" && end[0] != "goto") || end.size() < 2) {
       asking.exceptions |= may_accept(end);
@@ -134,10 +135,10 @@ Decision decide(const Chain& chain, Asking& asking) {
     }
     for (const Chain& next : asking.chains) {
       if (next.table != chain.table || next.name != end[1] || asking.seen.contains(&next)) continue;
-      if (Decision inner = decide(next, asking); inner.verdict != Verdict::kGoesOn) return inner;
+      if (Decision inner = decide(next, asking); inner.verdict != FilterVerdict::kGoesOn) return inner;
     }
   }
-  return drops_at_the_end ? told(Verdict::kDrops, "policy drop") : Decision{};
+  return drops_at_the_end ? told(FilterVerdict::kDrops, "policy drop") : Decision{};
 }
 
 // Whether a rule of iptables lets everything pass, or all that comes or goes by our interfaces, or some of that.
@@ -199,7 +200,7 @@ std::optional<ForwardDrop> find_forward_drop(std::string_view ruleset, const std
     if (!chain.forwards) continue;
     Asking asking{chains, interfaces};
     const Decision decision = decide(chain, asking);
-    if (decision.verdict == Verdict::kDrops) return ForwardDrop{decision.why, asking.exceptions};
+    if (decision.verdict == FilterVerdict::kDrops) return ForwardDrop{decision.why, asking.exceptions};
   }
   return std::nullopt;
 }
