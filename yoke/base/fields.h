@@ -73,7 +73,8 @@ requires(std::integral<Number> || std::floating_point<Number>) void read_field(c
                                                                                Number& value) {
   const bool typed = document.kind == Document::Kind::kNumber || document.kind == Document::Kind::kPlain;
   std::string_view text = document.text;
-  if (std::integral<Number> && text.ends_with(".0")) text.remove_suffix(2);
+  // JSON does not tell 2 from 2.0; who writes YAML for us means what is written.
+  if (std::integral<Number> && document.kind == Document::Kind::kNumber && text.ends_with(".0")) text.remove_suffix(2);
   const char* const end = text.data() + text.size();
   const auto [rest, failure] = std::from_chars(text.data(), end, value);
   const bool finite = value - value == 0;  // from_chars takes "inf" and "nan"

@@ -132,7 +132,7 @@ std::string own_program() {
 }  // namespace
 
 SupervisedRank::SupervisedRank(const StartRanks& job, const RankStart& start)
-    : start_(start), token_(random_token_hex(16)) {
+    : rank_(start.rank), token_(random_token_hex(16)) {
   Pipe out_pipe = make_pipe();
   Pipe err_pipe = make_pipe();
   Pipe failure = make_pipe();

@@ -21,8 +21,7 @@ class SupervisedRank {
   SupervisedRank(const StartRanks& job, const RankStart& start);
   SupervisedRank(SupervisedRank&&) = default;
 
-  int rank() const { return start_.rank; }
-  const RankStart& start() const { return start_; }
+  int rank() const { return rank_; }
   pid_t pid() const { return pid_; }
 
   UniqueFd out, err;                             // missing after their end
@@ -53,7 +52,7 @@ class SupervisedRank {
  private:
   void send(int signal_number);
 
-  RankStart start_;
+  int rank_ = 0;
   std::string token_;
   pid_t pid_ = -1;
   std::optional<ProcessTree> tree_;
