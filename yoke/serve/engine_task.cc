@@ -14,6 +14,8 @@ namespace {
 using namespace literals;
 
 constexpr Seconds kFrontLimit{10};  // the asker listens before it starts us
+// One rank may read a layer from a slow disk while the others wait. Who dies or stands still is told by heartbeats.
+constexpr Seconds kOperationLimit{300};
 
 // A path as the text that it is.
 struct PathText {
@@ -71,7 +73,9 @@ void run_rank() {
 
 std::unique_ptr<World> join_engine_world(RankPlace place, Transport transport, const std::optional<Cluster>& cluster) {
   if (place.node.empty()) place.node = this_machine().name;
-  return join_world(place, {.carrier = carrier_of(transport), .cluster = cluster});
+  return join_world(place, {.carrier = carrier_of(transport),
+                            .communicator = {.operation_timeout = kOperationLimit},
+                            .cluster = cluster});
 }
 
 std::string print_task(const EngineTask& task) { return print_json(to_document(task), JsonLayout::kOneLine); }
