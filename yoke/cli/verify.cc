@@ -35,6 +35,7 @@ struct Verified {
     return static_cast<std::size_t>(
         std::mismatch(expected.begin(), expected.end(), greedy.begin(), greedy.end()).first - expected.begin());
   }
+  bool is_compared() const { return error || relative_error || !expected.empty() || same_ids; }
   bool agrees(double tolerance) const {
     // Also false for an error that is no number.
     const bool near = !relative_error || *relative_error <= tolerance;
@@ -207,7 +208,9 @@ std::string as_text(const EngineReady& ready, const Verdict& verdict) {
                           one.relative_error ? fmt::format("{:.1e}", *one.relative_error) : "-",
                           one.expected.empty() ? "-" : fmt::format("{} of {}", one.agreeing(), one.expected.size()),
                           one.same_ids ? (*one.same_ids ? "same" : "differ") : "-",
-                          one.agrees(verdict.tolerance) ? "agrees" : "DIFFERS"});
+                          !one.is_compared()              ? "not compared"
+                          : one.agrees(verdict.tolerance) ? "agrees"
+                                                          : "DIFFERS"});
   }
   std::string text = render_text(table) + "\n" + reasons(verdict);
   const std::string logits = verdict.max_relative_error ? fmt::format("largest relative error {:.1e} (at most {:.1e})",

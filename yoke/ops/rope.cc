@@ -20,7 +20,7 @@ const Document* present(const Document* map, std::string_view key) {
 float positive(const Document& scaling, std::string_view key) {
   const Document* const found = present(&scaling, key);
   if (found == nullptr) {
-    throw Error(ErrorCode::kInvalid, fmt::format("{}: the rope scaling needs a {}", scaling.where, key));
+    throw Error(ErrorCode::kInvalid, fmt::format("{}: the rope scaling needs '{}'", scaling.where, key));
   }
   const auto value = from_document<float>(*found);
   if (!(value > 0)) refuse_field(*found, "a positive number");

@@ -108,8 +108,8 @@ std::string_view Tokenizer::token(TokenId id) const {
 
 void Tokenizer::append_bytes(std::string& bytes, TokenId id, TokenPlace place) const {
   const std::string_view text = token(id);
-  // An added token is its text, also where that happens to be made of the byte-level alphabet.
-  if (parts_->added.contains(id)) {
+  // A token that was only added is its text, also where that happens to be made of the byte-level alphabet.
+  if (parts_->added.contains(id) && !parts_->vocabulary.contains(id)) {
     bytes += text;
   } else {
     parts_->decoder.append(bytes, text, place);

@@ -20,16 +20,16 @@ Bias bias_if(bool given) { return given ? Bias::kGiven : Bias::kNone; }
 
 // The window where the family has one. Mistral's holds unless config.json says null; Qwen's only where it says so.
 std::int64_t read_window(const Document& config, ModelArchitecture architecture) {
-  constexpr std::int64_t kMistralWindow = 4096;  // where the key is absent
+  // Where the key is absent; null says that there is none.
+  const auto absent = static_cast<std::int64_t>(config.find("sliding_window") == nullptr ? 4096 : 0);
   switch (architecture) {
     case ModelArchitecture::kLlama:
       return 0;
     case ModelArchitecture::kMistral:
-      return value_or<std::int64_t>(config, "sliding_window",
-                                    config.find("sliding_window") == nullptr ? kMistralWindow : 0);
+      return value_or(config, "sliding_window", absent);
     case ModelArchitecture::kQwen2:
     case ModelArchitecture::kQwen3:
-      return value_or(config, "use_sliding_window", false) ? value_or<std::int64_t>(config, "sliding_window", 0) : 0;
+      return value_or(config, "use_sliding_window", false) ? value_or(config, "sliding_window", absent) : 0;
   }
   return 0;
 }
@@ -37,12 +37,13 @@ std::int64_t read_window(const Document& config, ModelArchitecture architecture)
 // `layer_types` says it for each layer; before there was such a list, Mistral's window held for all layers and Qwen's
 // from `max_window_layers` on.
 std::vector<std::int64_t> read_windows(const Document& config, const ModelShape& shape) {
+  constexpr std::int64_t kQwenFullLayers = 28;  // where config.json does not say
   std::vector<std::int64_t> windows(static_cast<std::size_t>(shape.layers), 0);
   const std::int64_t window = read_window(config, shape.architecture);
   if (window <= 0) return windows;
   const auto types = value_or(config, "layer_types", std::vector<std::string>{});
   const bool is_mistral = shape.architecture == ModelArchitecture::kMistral;
-  const auto first = is_mistral ? 0 : value_or<std::int64_t>(config, "max_window_layers", 0);
+  const auto first = is_mistral ? 0 : value_or(config, "max_window_layers", kQwenFullLayers);
   for (std::size_t i = 0; i < windows.size(); ++i) {
     const bool holds = i < types.size() ? types[i] == "sliding_attention" : static_cast<std::int64_t>(i) >= first;
     if (holds) windows[i] = window;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 
 #include "yoke/text/jinja/builtins.h"
@@ -17,11 +18,15 @@ Value length(Interpreter& interpreter, const Arguments& arguments) {
   return Value::integer(static_cast<std::int64_t>(interpreter.iterate(value).size()));
 }
 
-// message.content or items[0].name, as map(attribute='function.name') names it.
+// function.name or 0.name, as map(attribute='function.name') names it.
 Value attribute_path(Interpreter& interpreter, Value value, std::string_view path) {
   while (!path.empty()) {
     const std::size_t dot = std::min(path.find('.'), path.size());
-    value = interpreter.item(value, Value::text(std::string(path.substr(0, dot)), Origin::kTemplate));
+    const std::string_view name = path.substr(0, dot);
+    std::int64_t index = 0;
+    const bool is_index = std::from_chars(name.data(), name.data() + name.size(), index).ptr == name.data() + dot;
+    value = interpreter.item(
+        value, is_index ? Value::integer(index) : Value::text(std::string(name), Origin::kTemplate));
     path.remove_prefix(std::min(path.size(), dot + 1));
   }
   return value;
@@ -122,30 +127,63 @@ Value map_items(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.list(std::move(mapped));
 }
 
-Value sort(Interpreter& interpreter, const Arguments& arguments) {
-  std::vector<Value> sorted = interpreter.iterate(arguments.subject);
-  const Value* reversed = arguments.find(0, "reverse");
-  const Value* path = arguments.find(2, "attribute");
-  const std::string by = path && path->as_text() ? path->as_text()->text() : std::string();
-  const auto less = [&](const Value& a, const Value& b) {
-    interpreter.spend(1);
-    return compare(attribute_path(interpreter, a, by), attribute_path(interpreter, b, by), interpreter.budget()) < 0;
-  };
-  std::stable_sort(sorted.begin(), sorted.end(), less);
-  if (reversed && reversed->truth()) std::reverse(sorted.begin(), sorted.end());
-  return interpreter.list(std::move(sorted));
+bool is_true(const Value* argument) { return argument && argument->truth(); }
+
+// Upper and lower case are the same to filters that compare, unless they are told otherwise.
+Value folded(Interpreter& interpreter, const Value& value, bool case_sensitive) {
+  if (case_sensitive || !value.as_text()) return value;
+  return interpreter.filter("lower", {.subject = value});
 }
 
+struct Sorting {
+  std::string by;  // an attribute of the items; empty: the items themselves
+  bool case_sensitive = false, reversed = false;
+};
+Value sort_by(Interpreter& interpreter, std::vector<Value> items, const Sorting& sorting) {
+  std::vector<std::pair<Value, Value>> keyed;
+  for (Value& item : items) {
+    Value key = folded(interpreter, attribute_path(interpreter, item, sorting.by), sorting.case_sensitive);
+    keyed.emplace_back(std::move(key), std::move(item));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+    interpreter.spend(1);
+    return compare(a.first, b.first, interpreter.budget()) * (sorting.reversed ? -1 : 1) < 0;
+  });
+  std::transform(keyed.begin(), keyed.end(), items.begin(), [](auto& pair) { return std::move(pair.second); });
+  return interpreter.list(std::move(items));
+}
+
+Value sort(Interpreter& interpreter, const Arguments& arguments) {
+  const Value* path = arguments.find(2, "attribute");
+  return sort_by(interpreter, interpreter.iterate(arguments.subject),
+                 {.by = path && path->as_text() ? path->as_text()->text() : std::string(),
+                  .case_sensitive = is_true(arguments.find(1, "case_sensitive")),
+                  .reversed = is_true(arguments.find(0, "reverse"))});
+}
+
+// The entries of a map, by key unless told 'value'.
 Value sort_map(Interpreter& interpreter, const Arguments& arguments) {
-  return sort(interpreter, {.subject = items(interpreter, arguments)});
+  const Value* by = arguments.find(1, "by");
+  const bool by_value = by && by->as_text() && by->as_text()->text() == "value";
+  std::vector<Value> pairs = interpreter.iterate(items(interpreter, {.subject = arguments.subject}));
+  return sort_by(interpreter, std::move(pairs),
+                 {.by = by_value ? "1" : "0",
+                  .case_sensitive = is_true(arguments.find(0, "case_sensitive")),
+                  .reversed = is_true(arguments.find(2, "reverse"))});
 }
 
 Value unique(Interpreter& interpreter, const Arguments& arguments) {
-  std::vector<Value> kept;
+  const bool case_sensitive = is_true(arguments.find(0, "case_sensitive"));
+  const Value* path = arguments.find(1, "attribute");
+  const std::string by = path && path->as_text() ? path->as_text()->text() : std::string();
+  std::vector<Value> kept, keys;
   for (const Value& item : interpreter.iterate(arguments.subject)) {
-    const bool known = std::any_of(kept.begin(), kept.end(),
-                                   [&](const Value& other) { return equal(item, other, interpreter.budget()); });
-    if (!known) kept.push_back(item);
+    const Value key = folded(interpreter, attribute_path(interpreter, item, by), case_sensitive);
+    const bool known = std::any_of(keys.begin(), keys.end(),
+                                   [&](const Value& other) { return equal(key, other, interpreter.budget()); });
+    if (known) continue;
+    keys.push_back(key);
+    kept.push_back(item);
   }
   return interpreter.list(std::move(kept));
 }

@@ -106,6 +106,13 @@ TEST(JinjaFilters, DoWhatJinjaDoes) {
        {"{{ 'a-b-a' | replace('a', 'x') }}{{ 'hello world' | title }}{{ 'abc' | capitalize }}", "x-b-xHello WorldAbc"},
        {"{{ '12' | int }}{{ 'x' | int }}{{ 3.9 | int }}{{ '1.5' | float }}{{ -3 | abs }}", "12031.53"},
        {"{{ 'a\nb\n\nc' | indent(2) }}", "a\n  b\n\n  c"},
+       {"{{ ['b', 'A', 'a', 'C'] | sort }}{{ ['a', 'A', 'b'] | unique | list }}", "['A', 'a', 'b', 'C']['a', 'b']"},
+       {"{{ ['b', 'A', 'a'] | sort(reverse=true) }}{{ ['b', 'A'] | sort(case_sensitive=true) }}",
+        "['b', 'A', 'a']['A', 'b']"},
+       {"{% for k, v in {'b': 1, 'A': 2} | dictsort(by='value', reverse=true) %}{{ k }}{{ v }}{% endfor %}", "A2b1"},
+       {"{{ '3.7' | int }}{{ 'x' | int(5) }}{{ \"it's o'k\" | title }}{{ \"it's\".title() }}", "35It's O'kIt'S"},
+       {"{{ {'b': 1, 'a': [1, 2]} | tojson(separators=(',', ':'), sort_keys=true) }}", "{\"a\":[1,2],\"b\":1}"},
+       {"{{ '{} of {n}, {{{0}}}'.format(2, n=3) }}", "2 of 3, {2}"},
        {"{% for k, v in {'b': 1, 'a': 2} | dictsort %}{{ k }}{{ v }}{% endfor %}{{ list | sum }}{{ list | max }}",
         "a2b1155"},
        {"{{ map | items | list | length }}{{ 5 | string + 'x' }}", "25x"}});

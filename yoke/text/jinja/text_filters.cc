@@ -24,13 +24,14 @@ Value change_case(Interpreter& interpreter, const Arguments& arguments, std::str
   return interpreter.text({change(text.text()), text.weakest()});
 }
 
+// Words begin after white space and brackets, and after a hyphen.
 std::string title_case(std::string_view text) {
   std::string changed;
   bool in_word = false;
   for (; !text.empty(); text.remove_prefix(utf8_length(text))) {
     const std::string_view character = text.substr(0, utf8_length(text));
     changed += in_word ? lower_case(character) : upper_case(character);
-    in_word = is_word(code_point(character));
+    in_word = !is_white_space(code_point(character)) && std::string_view("-({[<").find(character) == std::string::npos;
   }
   return changed;
 }
@@ -73,14 +74,28 @@ Value replace(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.text(std::move(replaced));
 }
 
+// separators=(',', ':') of tojson.
+void read_separators(Interpreter& interpreter, const Value& value, JsonStyle& style) {
+  const List* pair = value.as_list();
+  if (!pair || pair->items.size() != 2 || !pair->items[0].as_text() || !pair->items[1].as_text()) {
+    interpreter.refuse("'separators' must be two texts");
+  }
+  style.between_items = pair->items[0].as_text()->text();
+  style.between_key_and_value = pair->items[1].as_text()->text();
+}
+
 Value tojson(Interpreter& interpreter, const Arguments& arguments) {
   const std::int64_t indent = integer_argument(interpreter, arguments, 0, "indent", -1);
   if (indent > 16) interpreter.refuse("'indent' must be at most 16");
   JsonStyle style{.indent = static_cast<int>(std::max<std::int64_t>(indent, -1))};
   for (const auto& [name, value] : arguments.named) {
-    if (name == "ensure_ascii") style.only_ascii = value.truth();
-    const bool unset = (name == "sort_keys" || name == "separators") && !value.truth();
-    if (name != "indent" && name != "ensure_ascii" && !unset) {
+    if (name == "ensure_ascii") {
+      style.only_ascii = value.truth();
+    } else if (name == "sort_keys") {
+      style.sort_keys = value.truth();
+    } else if (name == "separators") {
+      if (!value.is_none()) read_separators(interpreter, value, style);
+    } else if (name != "indent") {
       interpreter.refuse(fmt::format("tojson({}=…) is not supported", printable(name, 40)));
     }
   }
@@ -117,6 +132,10 @@ Value to_integer(Interpreter& interpreter, const Arguments& arguments) {
     const std::string_view digits = yoke::trim(text->text());
     const char* const end = digits.data() + digits.size();
     if (!digits.empty() && std::from_chars(digits.data(), end, whole).ptr == end) return Value::integer(whole);
+    double real = 0;
+    if (!digits.empty() && std::from_chars(digits.data(), end, real).ptr == end && std::abs(real) < 9e18) {
+      return Value::integer(static_cast<std::int64_t>(real));
+    }
   }
   return Value::integer(integer_argument(interpreter, arguments, 0, "default", 0));
 }

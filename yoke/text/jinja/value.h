@@ -4,6 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -106,8 +107,11 @@ int compare(const Value& a, const Value& b, Budget& budget);
 // As Python prints it: texts as they are, True, None, ['a', 1].
 MarkedText print(const Value& value, Budget& budget);
 struct JsonStyle {
-  int indent = -1;  // 0 or more: one line for each value; else ", " and ": " on one line
+  int indent = -1;  // 0 or more: one line for each value
   bool only_ascii = false;
+  bool sort_keys = false;
+  std::optional<std::string> between_items = {};  // else ", ", or "," at the end of a line
+  std::string between_key_and_value = ": ";
 };
 // As Python's json.dumps. Marked with the weakest origin.
 MarkedText to_json(const Value& value, JsonStyle style, Budget& budget);

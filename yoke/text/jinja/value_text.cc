@@ -1,6 +1,7 @@
 // Values as text: Python's way and JSON's.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "yoke/base/error.h"
@@ -123,10 +124,10 @@ class JsonWriter {
       return write_items('[', ']', list->items, [&](const Value& item) { write(item); });
     }
     if (const Map* map = value.as_map()) {
-      return write_items('{', '}', map->entries, [&](const auto& entry) {
-        write_text(entry.first);
-        out_ += ": ";
-        write(entry.second);
+      return write_items('{', '}', in_order(*map), [&](const auto* entry) {
+        write_text(entry->first);
+        out_ += style_.between_key_and_value;
+        write(entry->second);
       });
     }
     if (const bool* flag = value.as_bool()) {
@@ -143,13 +144,22 @@ class JsonWriter {
   MarkedText take() { return {std::move(out_), weakest_}; }
 
  private:
+  std::vector<const std::pair<MarkedText, Value>*> in_order(const Map& map) const {
+    std::vector<const std::pair<MarkedText, Value>*> entries;
+    for (const auto& entry : map.entries) entries.push_back(&entry);
+    if (!style_.sort_keys) return entries;
+    budget_.spend(entries.size() * 4);
+    std::ranges::sort(entries, {}, [](const auto* entry) -> const std::string& { return entry->first.text(); });
+    return entries;
+  }
+
   template <class Items, class Write>
   void write_items(char open, char close, const Items& items, Write write_item) {
     out_ += open;
     ++level_;
     bool first = true;
     for (const auto& item : items) {
-      if (!first) out_ += style_.indent >= 0 ? "," : ", ";
+      if (!first) out_ += style_.between_items.value_or(style_.indent >= 0 ? "," : ", ");
       first = false;
       new_line();
       write_item(item);
