@@ -241,6 +241,13 @@ constexpr MadeByHand kByHand[] = {
      "nft add table inet x; nft 'add chain inet x o { type filter hook output priority 0; }'; "
      "nft add rule inet x o oifname $B tcp flags '& (syn|ack) == syn' drop",
      "nft delete table inet x", "firewall spark-2 B"},
+    {"a firewall that lets nothing in but ssh", "2",
+     "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; policy drop; }'; "
+     "nft add rule inet x i ct state established,related accept; nft add rule inet x i tcp dport 22 accept; "
+     "nft add rule inet x i iif lo accept",
+     "nft delete table inet x", "firewall spark-2 A"},
+    {"a login that is not let in any more", "2", "mv /root/.ssh/authorized_keys /root/.ssh/kept",
+     "mv /root/.ssh/kept /root/.ssh/authorized_keys", "ssh-asks spark-2"},
     {"a firewall that rejects by ICMP", "2",
      "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
      "nft add rule inet x i iifname $B tcp flags '& (syn|ack) == syn' reject",

@@ -191,6 +191,18 @@ TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
   }
 }
 
+TEST_F(Cli, AWrongValueIsToldInJsonToo) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"job", "run", "--json", "--ranks", "x", "--", "true"},
+                                             {"bench", "all-reduce", "-n", "x", "--json"},
+                                             {"--json", "cluster", "show", "--cluster"}}) {
+    const Outcome outcome = yoke(arguments);
+    EXPECT_EQ(outcome.exit_status, 2);
+    EXPECT_EQ(parse_json(outcome.out, "out").find("error")->find("exit_status")->text, "2");
+  }
+  EXPECT_EQ(yoke({"job", "run", "--ranks", "x", "--", "yoke", "--json"}).out, "") << "that one is the program's";
+}
+
 TEST_F(Cli, AClosedOrFullStandardOutputIsAnErrorAndAClosedPipeIsQuiet) {
   const Outcome closed = run({.argv = {"sh", "-c", "exec \"$0\" version >&-", YOKE_PROGRAM}});
   EXPECT_EQ(closed.exit_status, 7);

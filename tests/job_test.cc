@@ -135,11 +135,42 @@ INSTANTIATE_TEST_SUITE_P(
                     JobMistake{{"--ranks", "1", "--ranks-per-node", "1", "--", "true"}, 2, "cannot both be given"},
                     JobMistake{{"--ranks", "100000", "--", "true"}, 2, "100000 ranks on "},
                     JobMistake{{"--env", "A", "--", "true"}, 2, "'A' is not NAME=VALUE"},
+                    JobMistake{{"--", "printf", "\xff"}, 2, "an argument of the program is not UTF-8: '\\xff'"},
+                    JobMistake{{"--env", "A=\xff", "--", "true"}, 2, "the value of A is not UTF-8"},
+                    JobMistake{
+                        {"--ranks", "10", "--oversubscribe", "--env", "A=" + std::string(120'000, 'a'), "--", "true"},
+                        4,
+                        "what the ranks of a node are to be told takes"},
                     JobMistake{{"--policy", "pray", "--", "true"}, 2, "--policy cannot be 'pray'"},
                     JobMistake{{"--folder", "/no/where", "--", "true"}, 5, "the folder /no/where cannot be used on "},
                     JobMistake{{"--timeout", "200ms", "--", "sleep", "300"}, 8, "took longer than 200 ms"},
                     JobMistake{{"--", "no-such-program"}, 5, "the program 'no-such-program' was not found on "}),
     [](const auto& test) { return "Case" + std::to_string(test.index); });
+
+// Its environment is empty, its session its own, its parent gone: only that it became the supervisor's child is left.
+TEST(JobCommand, EndsWhatHidByEveryWay) {
+  const ScratchDir scratch;
+  const std::string seconds = fmt::format("{}.{}", 300 + getpid() % 100, getpid());
+  const Outcome outcome =
+      run_here({"--ranks", "1", "--", "sh", "-c", "env -i setsid setsid sleep " + seconds + " & sleep 0.2"}, scratch);
+  EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+  EXPECT_EQ(run({.argv = {"pgrep", "-f", "^sleep " + seconds}}).out, "");
+}
+
+TEST(JobCommand, OfTwoOfOneNameOneRuns) {
+  const ScratchDir scratch;
+  const auto start = [&] {
+    return std::make_unique<Process>(Command{.argv = {YOKE_PROGRAM, "job", "run", "--ranks", "1", "--name",
+                                                      fmt::format("twice-{}", getpid()), "--", "sleep", "1"},
+                                             .folder = scratch.path()});
+  };
+  for (int round = 0; round < 3; ++round) {
+    auto one = start(), other = start();
+    const int sum =
+        one->wait(Deadline::after(20_s)).value().exit_status + other->wait(Deadline::after(20_s)).value().exit_status;
+    EXPECT_EQ(sum, info(ErrorCode::kConflict).exit_status);
+  }
+}
 
 TEST(JobCommand, NamesEveryHostThatDoesNotAnswer) {
   const ScratchDir scratch;

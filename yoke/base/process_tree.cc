@@ -84,6 +84,14 @@ std::optional<ProcessId> living_process(pid_t pid) {
   return row->id;
 }
 
+std::vector<pid_t> living_children() {
+  std::vector<pid_t> children;
+  for (const ProcessRow& row : list_processes("")) {
+    if (row.parent == getpid()) children.push_back(row.id.pid);
+  }
+  return children;
+}
+
 ProcessTree::ProcessTree(pid_t root, std::string token) : token_(std::move(token)), sessions_{root} {
   if (const auto row = living_row(root)) living_.insert(row->id);
 }

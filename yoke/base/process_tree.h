@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace yoke {
 
@@ -24,6 +25,7 @@ struct ProcessId {
 
 // Nothing where it has gone, or is a zombie.
 std::optional<ProcessId> living_process(pid_t pid);
+std::vector<pid_t> living_children();  // of this process
 
 // Who belongs to a program: those that carry its token, whose parent belongs to it, or that are in a session in which
 // one of it was seen. So also an environment that was cleaned (sshd, sudo) hides only what changed its session after

@@ -135,7 +135,7 @@ std::string for_people(std::span<const Unit> units, double value) {
   return fmt::format("{} {}", number_for_people(value / best->factor), best->name);
 }
 
-// The largest unit in which the value has a short exact text, tried by parsing it back.
+// The largest unit in which the value has a short exact text, tried by parsing it back: 0.5s and 100Gb/s.
 std::string exact_real(const Kind& kind, double value) {
   std::string best = fmt::format("{}{}", value, kind.units.front().name);
   bool found = false;
@@ -144,7 +144,8 @@ std::string exact_real(const Kind& kind, double value) {
     const std::string text = fmt::format("{}{}", value / unit.factor, unit.name);
     const Result<Parsed> parsed = parse(kind, text);
     const bool same = parsed && parsed->number * parsed->factor == value;
-    if (same && (!found || text.size() <= best.size())) {
+    const bool shorter = text.size() < best.size() || (text.size() == best.size() && std::abs(value) >= unit.factor);
+    if (same && (!found || shorter)) {
       best = text;
       found = true;
     }

@@ -98,6 +98,14 @@ TEST(Units, TooLargeForTheirTypeAreRefused) {
   EXPECT_FALSE(parse_bits_per_second("1e308Tb/s").has_value());
 }
 
+TEST(Units, ExactFormIsTheUsualOne) {
+  EXPECT_EQ(exact(BitsPerSecond{100e9}), "100Gb/s");
+  EXPECT_EQ(exact(BitsPerSecond{200e9}), "200Gb/s");
+  EXPECT_EQ(exact(BitsPerSecond{1.6e12}), "1.6Tb/s");
+  EXPECT_EQ(exact(BytesPerSecond{23.7e9}), "23.7GB/s");
+  EXPECT_EQ(exact(Seconds{0.5}), "0.5s");
+}
+
 RC_GTEST_PROP(Units, BytesInExactFormParseBack, ()) {
   const Bytes size{*rc::gen::inRange<std::int64_t>(0, INT64_MAX)};
   RC_ASSERT(*parse_bytes(exact(size)) == size);

@@ -45,6 +45,37 @@ TEST(Explained, AFailedAllReduceIsToldWhereNothingElseIs) {
   EXPECT_EQ(rules_of(facts), "mtu-differs spark-2 enP2p1s0f0np0; kernel-differs - -");
 }
 
+TEST(Explained, SilenceIsAFirewallsWhereOneEndDropsPackets) {
+  CheckFacts facts = made_pair();
+  for (CheckedNode& node : facts.nodes) {
+    for (PathTrial& path : node.paths) path.small = path.large = path.connects = false;
+  }
+  EXPECT_EQ(rules_of(facts), "half-silent spark-1 enp1s0f0np0; half-silent spark-1 enP2p1s0f0np0");
+  facts.nodes[0].drops_packets = false;
+  facts.nodes[1].drops_packets = true;
+  EXPECT_EQ(rules_of(facts), "firewall spark-2 enp1s0f0np0");
+  facts.nodes[0].drops_packets = true;
+  EXPECT_EQ(rules_of(facts), "half-silent spark-1 enp1s0f0np0; half-silent spark-1 enP2p1s0f0np0");
+}
+
+TEST(Explained, ANameIsWrongWhereItsFirstAddressIsAnothers) {
+  CheckFacts facts = made_pair();
+  const Ipv4 first = interface_of(facts, 0, "enP7s7").addresses.at(0).address;
+  const Ipv4 second = interface_of(facts, 1, "enP7s7").addresses.at(0).address;
+  facts.nodes[1].names = {{"spark-2", {first}}};
+  EXPECT_EQ(rules_of(facts), "name-wrong spark-2 spark-2");
+  facts.nodes[1].names = {{"spark-2", {*parse_ipv4("127.0.1.1"), second}}, {"spark-1", {first, second}}};
+  EXPECT_EQ(rules_of(facts), "");
+  facts.nodes[1].names = {{"spark-1", {second, first}}};
+  EXPECT_EQ(rules_of(facts), "name-wrong spark-2 spark-1");
+}
+
+TEST(Explained, OnePortWithAnothersHardwareAddressMakesNoOtherMachine) {
+  CheckFacts facts = made_pair();
+  interface_of(facts, 1, kHalfA).mac = interface_of(facts, 0, kHalfA).mac = "4c:bb:47:00:00:01";
+  EXPECT_EQ(rules_of(facts), "");
+}
+
 TEST(Explained, ARefusalWhileMeasuringIsAFirewallUnlessNobodyHasOne) {
   CheckFacts facts = made_pair();
   facts.measurement = made_measurement();

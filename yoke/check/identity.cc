@@ -9,15 +9,24 @@
 namespace yoke {
 namespace {
 
-// A port's own hardware address, which no other machine has. Bridges and the like make theirs up.
-const std::string* shared_mac(const Machine& a, const Machine& b) {
-  for (const NetworkInterface& one : a.interfaces) {
-    if (one.kind != InterfaceKind::kEthernet || one.mac.empty()) continue;
-    for (const NetworkInterface& other : b.interfaces) {
-      if (other.kind == InterfaceKind::kEthernet && other.mac == one.mac) return &one.mac;
-    }
+// Hardware addresses of ports, which no other machine has. Bridges and the like make theirs up.
+std::vector<std::string> macs_of(const Machine& machine) {
+  std::vector<std::string> macs;
+  for (const NetworkInterface& interface : machine.interfaces) {
+    if (interface.kind == InterfaceKind::kEthernet && !interface.mac.empty()) macs.push_back(interface.mac);
   }
-  return nullptr;
+  return macs;
+}
+
+// One of those that both have, where they have most in common: a single port may be given another's.
+std::optional<std::string> shared_mac(const Machine& a, const Machine& b) {
+  const std::vector<std::string> here = macs_of(a), there = macs_of(b);
+  std::vector<std::string> both;
+  for (const std::string& mac : here) {
+    if (std::find(there.begin(), there.end(), mac) != there.end()) both.push_back(mac);
+  }
+  if (both.empty() || 2 * both.size() < std::min(here.size(), there.size())) return std::nullopt;
+  return both.front();
 }
 
 std::size_t count_held(const Machine& machine, const ClusterNode& place) {
@@ -65,7 +74,7 @@ std::vector<MistakenNode> find_mistaken(const CheckFacts& facts) {
   for (const CheckedNode& node : facts.nodes) {
     if (!node.machine) continue;
     for (const CheckedNode* other = facts.nodes.data(); other != &node; ++other) {
-      const std::string* mac = other->machine ? shared_mac(*other->machine, *node.machine) : nullptr;
+      const auto mac = other->machine ? shared_mac(*other->machine, *node.machine) : std::nullopt;
       if (!mac) continue;
       mistaken.push_back({.node = &node,
                           .really = other->name,

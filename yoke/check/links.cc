@@ -272,7 +272,7 @@ AdviceList find_shared_subnets(const ClusterView& view) {
                                               moved.name, to_string(shared.second)),
                       .consequence = "the kernel sends everything of this network by one of them and answers for both: "
                                      "TCP gets one half, and connections bound to the other can hang",
-                      .fix = moved.wanted == moved.address
+                      .fix = moved.wanted == shared.second
                                  ? "the cluster file has it so: 'yoke link discover --readdress' proposes a network "
                                    "for each half, 'yoke link setup' makes them"
                                  : "give each half a network of its own: 'yoke link setup'"});

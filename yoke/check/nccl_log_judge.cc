@@ -69,7 +69,7 @@ void judge_gids(const NcclLog&, const std::string& name, const NcclHost& host, s
          .node = name,
          .subject = device_name(host, queue.device),
          .what = fmt::format("NCCL on {} uses a link-local GID on {}", name, device_name(host, queue.device)),
-         .evidence = fmt::format("GID index {}, fe80::, RoCE v1", queue.gid_index),
+         .evidence = fmt::format("GID index {}, fe80::{}", queue.gid_index, queue.gid_index == 0 ? ", RoCE v1" : ""),
          .consequence = "this half has no IPv4 address, or NCCL was not told to use it. It works over a cable, but no "
                         "router passes it, and without an address TCP cannot use the half",
          .fix = "'yoke link setup' gives each half an address. NCCL before 2.21 takes GID 0 even so: a newer one, or "

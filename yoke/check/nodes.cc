@@ -114,26 +114,40 @@ AdviceList find_bridge_addresses(const ClusterView& view) {
   return list;
 }
 
+namespace {
+
+// The cluster's nodes have each address once, but for loopback and the bridges of containers.
+bool is_of_another(const ClusterView& view, const CheckedNode& node, Ipv4 address) {
+  if (is_loopback(address) || holder_of(*node.machine, address)) return false;
+  return std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(), [&](const CheckedNode& other) {
+    return &other != &node && other.machine && holder_of(*other.machine, address);
+  });
+}
+
+}  // namespace
+
 AdviceList find_wrong_names(const ClusterView& view) {
   AdviceList list;
   for (const CheckedNode& node : view.facts.nodes) {
     for (const NameTrial& trial : node.names) {
       const CheckedNode* meant = view.find_node(trial.name);
-      if (!meant || !meant->machine || trial.addresses.empty() || meant == &node) continue;
+      if (!meant || !meant->machine || trial.addresses.empty()) continue;
       if (view.is_mistaken(*meant)) continue;  // the name may well be right
-      const bool found = std::any_of(trial.addresses.begin(), trial.addresses.end(), [&](Ipv4 address) {
-        return !is_loopback(address) && holder_of(*meant->machine, address);
-      });
-      if (found) continue;
+      const bool found =
+          meant == &node || std::any_of(trial.addresses.begin(), trial.addresses.end(), [&](Ipv4 address) {
+            return !is_loopback(address) && holder_of(*meant->machine, address);
+          });
+      // Programs take the first.
+      if (found && !is_of_another(view, *meant, trial.addresses.front())) continue;
       std::vector<std::string> addresses;
       for (const Ipv4 address : trial.addresses) addresses.push_back(to_string(address));
-      list.push_back(
-          {.node = node.name,
-           .subject = trial.name,
-           .what = fmt::format("on {} the name {} leads to another machine", node.name, trial.name),
-           .evidence = fmt::format("it resolves to {}, which {} does not have", fmt::join(addresses, ", "), trial.name),
-           .consequence = "launchers that use names start ranks on the wrong machine, or wait for ever",
-           .fix = fmt::format("correct {} in /etc/hosts on {}", trial.name, node.name)});
+      list.push_back({.node = node.name,
+                      .subject = trial.name,
+                      .what = fmt::format("on {} the name {} leads to another machine", node.name, trial.name),
+                      .evidence = fmt::format("it resolves to {}, and {} does not have {}", fmt::join(addresses, ", "),
+                                              trial.name, addresses.front()),
+                      .consequence = "launchers that use names start ranks on the wrong machine, or wait for ever",
+                      .fix = fmt::format("correct {} in /etc/hosts on {}", trial.name, node.name)});
     }
   }
   return list;

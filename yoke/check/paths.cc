@@ -58,6 +58,20 @@ const HalfEnd& swallows_at(const Ends& ends) {
   return caller ? *ends.from : *ends.to;
 }
 
+// The end that swallows everything: nothing is answered, and one of the two drops packets.
+const HalfEnd* swallows_all_at(const PathTrial& path, const Ends& ends) {
+  if (path.small != false || path.connects == true) return nullptr;
+  const bool caller = ends.from->node->drops_packets == true, called = ends.to->node->drops_packets == true;
+  if (caller == called) return nullptr;
+  return caller ? ends.from : ends.to;
+}
+
+// A port that was given the address of the other end's.
+std::string same_mac_of(const Ends& ends) {
+  if (ends.from->interface->mac.empty() || ends.from->interface->mac != ends.to->interface->mac) return "";
+  return fmt::format("; both ends have the hardware address {}", ends.from->interface->mac);
+}
+
 std::string filters_of(const Ends& ends) {
   for (const HalfEnd* end : {ends.to, ends.from}) {
     if (end->node->drops_packets == true) return fmt::format("; a packet filter on {} drops packets", end->node->name);
@@ -140,7 +154,9 @@ AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
          .evidence = fmt::format("a packet of 84 bytes is answered, one of {} is not; both ends have MTU {}",
                                  path.large_size, ends.from->interface->mtu),
          .consequence = "connections open and then hang as soon as they carry data",
-         .fix = "something between has a smaller MTU: raise it on the switch's ports"});
+         .fix = fmt::format("something between has a smaller MTU: a switch's ports; without a switch a route with an "
+                            "mtu ('ip route show') or a packet filter ('nft list ruleset') at either end{}",
+                            filters_of(ends))});
   });
   return list;
 }
@@ -150,6 +166,7 @@ AdviceList find_silent_halves(const ClusterView& view) {
   std::set<const HalfEnd*> told;
   for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
     if (path.small != false || path.connects == true || told.contains(ends.to)) return;
+    if (swallows_all_at(path, ends)) return;  // the firewall's
     if (shares_a_subnet(view, *ends.from) || shares_a_subnet(view, *ends.to)) return;
     if (goes_elsewhere(*ends.from, *ends.to) || goes_elsewhere(*ends.to, *ends.from)) return;
     if (has_double(view, *ends.from) || has_double(view, *ends.to)) return;
@@ -159,7 +176,7 @@ AdviceList find_silent_halves(const ClusterView& view) {
          .subject = path.interface,
          .what = fmt::format("{} on {} does not reach its other end on {}", ends.from->title(), node.name, path.peer),
          .evidence = fmt::format("no answer from {} ({}), although both ends are up and in one network{}",
-                                 to_string(path.peer_address), ends.to->name, filters_of(ends)),
+                                 to_string(path.peer_address), ends.to->name, same_mac_of(ends) + filters_of(ends)),
          .consequence = "this half carries nothing",
          .fix =
              "'yoke link discover' shows who is cabled to whom: crossed cables, VLANs of a switch; if that is right, "
@@ -169,32 +186,49 @@ AdviceList find_silent_halves(const ClusterView& view) {
 }
 
 AdviceList find_firewalls(const ClusterView& view) {
-  AdviceList list;
-  std::set<const CheckedNode*> told;
-  const auto tell = [&](const HalfEnd& end, std::string evidence) {
-    const CheckedNode& there = *end.node;
-    if (!told.insert(&there).second) return;
-    const std::string name = there.machine->firewall.value_or("");
-    if (!name.empty()) evidence += fmt::format("; {} is active on {}", name, there.name);
-    list.push_back(
-        {.node = there.name,
-         .subject = end.name,
-         .what = fmt::format("{} swallows or rejects new TCP connections on its fast interfaces", there.name),
-         .evidence = std::move(evidence),
-         .consequence = "jobs wait for each other until they time out, or end at once",
-         .fix = fmt::format("let everything pass on {}: {}", end.name, opening_of(name, end.name))});
+  struct Blocked {
+    std::vector<const HalfEnd*> ends;
+    std::string evidence;  // of the first
+  };
+  std::vector<std::pair<const CheckedNode*, Blocked>> blocked;
+  const auto tell = [&](const HalfEnd& end, const std::string& evidence) {
+    auto found = std::ranges::find(blocked, end.node, [](const auto& pair) { return pair.first; });
+    if (found == blocked.end()) found = blocked.insert(found, {end.node, {{}, evidence}});
+    std::vector<const HalfEnd*>& ends = found->second.ends;
+    if (std::ranges::find(ends, &end) == ends.end()) ends.push_back(&end);
   };
   for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
-    // Where the answer goes elsewhere, it is lost on its way back.
-    if (path.small != true || path.connects != false || goes_elsewhere(*ends.to, *ends.from)) return;
-    tell(swallows_at(ends), fmt::format("{} on {} answers pings of {}, but not connections",
-                                        to_string(path.peer_address), path.peer, node.name));
+    if (goes_elsewhere(*ends.to, *ends.from)) return;  // where the answer goes elsewhere, it is lost on its way back
+    if (const HalfEnd* end = swallows_all_at(path, ends)) {
+      tell(*end, fmt::format("no answer between {} and {} ({}), and a packet filter on {} drops packets", node.name,
+                             path.peer, to_string(path.peer_address), end->node->name));
+    } else if (path.small == true && path.connects == false) {
+      tell(swallows_at(ends), fmt::format("{} on {} answers pings of {}, but not connections",
+                                          to_string(path.peer_address), path.peer, node.name));
+    }
   });
   // A filter that resets connections looks like a port that nobody serves, but for when somebody does.
-  if (!view.facts.measurement) return list;
-  for (const HalfMeasurement& way : view.facts.measurement->halves) {
+  for (const HalfMeasurement& way :
+       view.facts.measurement ? view.facts.measurement->halves : std::vector<HalfMeasurement>{}) {
     const HalfEnd* end = refusing_end(view, way);
     if (end) tell(*end, fmt::format("while measuring, where yoke itself listened: {}", *way.failure));
+  }
+  AdviceList list;
+  for (auto& [node, found] : blocked) {
+    const std::string firewall = node->machine->firewall.value_or("");
+    if (!firewall.empty()) found.evidence += fmt::format("; {} is active on {}", firewall, node->name);
+    std::set<std::string> names, openings;
+    for (const HalfEnd* end : found.ends) {
+      names.insert(end->name);
+      openings.insert(opening_of(firewall, end->name));
+    }
+    list.push_back(
+        {.node = node->name,
+         .subject = found.ends.front()->name,
+         .what = fmt::format("{} swallows or rejects what comes by {}", node->name, fmt::join(names, " and ")),
+         .evidence = found.evidence,
+         .consequence = "jobs wait for each other until they time out, or end at once",
+         .fix = fmt::format("let everything pass on {}: {}", fmt::join(names, " and "), fmt::join(openings, ", "))});
   }
   return list;
 }

@@ -22,6 +22,13 @@ constexpr std::array kPins = {
     PinKind{"OMPI_MCA_oob_tcp_if_include", PinNames::kInterfaces, PinMatch::kExact},
 };
 
+bool has_address_in(const Machine& machine, const Ipv4Prefix& network) {
+  return std::any_of(machine.interfaces.begin(), machine.interfaces.end(), [&](const NetworkInterface& interface) {
+    return std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                       [&](const Ipv4Prefix& own) { return network.contains(own.address); });
+  });
+}
+
 Pin read_pin(const PinKind& kind, const CheckedNode& node, const NetworkSetting& setting) {
   Pin pin{.kind = &kind, .node = &node, .setting = &setting, .match = kind.match, .entries = {}};
   std::string_view list = trim(setting.value);
@@ -35,8 +42,11 @@ Pin read_pin(const PinKind& kind, const CheckedNode& node, const NetworkSetting&
   }
   for (const std::string& entry : split(list, ',')) {
     const std::string name(trim(std::string_view(entry).substr(0, entry.find(':'))));
-    // "all" is UCX's word; a network ("192.168.1.0/24") is Open MPI's; what a pattern takes is not for us to say.
-    if (name.empty() || name == "all" || name.find_first_of("/*") != std::string::npos) continue;
+    // "all" is UCX's word; a network ("192.168.1.0/24") is Open MPI's, and names nothing where nothing is in it; what a
+    // pattern takes is not for us to say.
+    const auto network = parse_ipv4_prefix(name);
+    const bool is_open = name.find_first_of("/*") != std::string::npos;
+    if (name.empty() || name == "all" || (is_open && !(network && !has_address_in(*node.machine, *network)))) continue;
     pin.entries.push_back(name);
   }
   return pin;

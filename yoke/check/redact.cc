@@ -108,6 +108,9 @@ std::string hide_parts(std::string_view word, const std::vector<std::string>& na
 std::string hide(std::string_view word, const std::vector<std::string>& names) {
   if (const auto mac = hide_mac(word)) return *mac;
   if (const auto value = hide_value(word)) return *value;
+  if (const std::size_t sign = word.find('='); sign != std::string_view::npos) {
+    return hide_parts(word.substr(0, sign), names) + "=" + hide(word.substr(sign + 1), names);
+  }
   if (const auto ipv6 = hide_ipv6(word)) return *ipv6;
   return hide_parts(word, names);
 }
@@ -127,7 +130,8 @@ std::string redact(std::string_view text, const std::vector<std::string>& names)
     std::size_t tail = end;
     while (tail > i && (text[tail - 1] == '.' || text[tail - 1] == ':')) --tail;
     const bool in_home = out.ends_with("/home/") || out.ends_with("/Users/");
-    out += in_home ? "user" : hide(text.substr(i, tail - i), names);
+    const bool is_login = out.ends_with("://") && text.substr(tail).starts_with('@');
+    out += in_home ? "user" : is_login ? "(left out)" : hide(text.substr(i, tail - i), names);
     out += text.substr(tail, end - tail);
     i = end;
   }

@@ -31,6 +31,14 @@ TEST(Redact, Ipv6AddressesGidsAndGuidsGo) {
   EXPECT_EQ(redact("4cbb:4703:000a:1000"), "x:x::x");
 }
 
+TEST(Redact, WhatStandsBehindAKeyGoesToo) {
+  EXPECT_EQ(redact("NCCL_SOCKET_IFNAME=fe80::4ebb:47ff:fe0a:1000"), "NCCL_SOCKET_IFNAME=fe80::x");
+  EXPECT_EQ(redact("x=4c:bb:47:0a:10:00"), "x=4c:bb:47:xx:xx:xx");
+  EXPECT_EQ(redact("NCCL_SOCKET_IFNAME=password=hunter2"), "NCCL_SOCKET_IFNAME=password=(left out)");
+  EXPECT_EQ(redact("NCCL_NET_PLUGIN=https://user:pw@host.example.com/x"),
+            "NCCL_NET_PLUGIN=https://(left out)@host.example.com/x");
+}
+
 TEST(Redact, TokensPasswordsAndSerialsGo) {
   EXPECT_EQ(redact("HF_TOKEN=hunter2"), "HF_TOKEN=(left out)");
   EXPECT_EQ(redact("password:abc"), "password:(left out)");

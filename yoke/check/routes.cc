@@ -48,13 +48,14 @@ AdviceList find_routes_elsewhere(const ClusterView& view) {
   AdviceList list;
   for (const CheckedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
-    std::set<std::string> addresses, ways;
+    std::set<std::string> addresses, ways, halves;
     bool outside = false;
     for (const WrongRoute& wrong : wrong_routes(view, node)) {
       for (const std::string& way : wrong.ways) {
         if (way == wrong.from->name) continue;
         addresses.insert(to_string(wrong.to->address->address));
         ways.insert(way);
+        halves.insert(wrong.from->name);
         outside |= !view.find_half(node.name, way);
       }
     }
@@ -62,7 +63,8 @@ AdviceList find_routes_elsewhere(const ClusterView& view) {
     list.push_back(
         {.node = node.name,
          .subject = fmt::format("{}", fmt::join(ways, ", ")),
-         .what = fmt::format("{} sends to its peers' fast addresses by {}", node.name, fmt::join(ways, ", ")),
+         .what = fmt::format("{} sends by {} what is for its peers on {}", node.name, fmt::join(ways, ", "),
+                             fmt::join(halves, " and ")),
          .evidence = fmt::format("the routes to {} go by {}", fmt::join(addresses, ", "), fmt::join(ways, ", ")),
          .consequence = outside ? "the link works, and traffic goes over the management network all the same, at its "
                                   "rate"

@@ -254,6 +254,7 @@ std::vector<Case> device_cases() {
       {"pin-empty", "GidIndex", [](CheckFacts& f) { set(f, "NCCL_IB_GID_INDEX", ""); }},
       {"pin-empty", "SocketInterface", [](CheckFacts& f) { set(f, "GLOO_SOCKET_IFNAME", " "); }},
       {"pin-absent", "Hca", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "=mlx5_0,rocep1s0f0,roceP2p1s0f0"); }},
+      {"pin-absent", "Network", [](CheckFacts& f) { set(f, "OMPI_MCA_btl_tcp_if_include", "10.99.0.0/16"); }},
       {"pin-absent", "Interface", [](CheckFacts& f) { set(f, "GLOO_SOCKET_IFNAME", "eth0"); }},
       {"pin-no-rdma", "Disabled", [](CheckFacts& f) { set(f, "NCCL_IB_DISABLE", "1"); }, "spark-2", "NCCL_IB_DISABLE"},
       {"pin-no-rdma", "Socket", [](CheckFacts& f) { set(f, "NCCL_NET", "Socket"); }, "spark-2", "NCCL_NET"},

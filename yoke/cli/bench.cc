@@ -50,16 +50,24 @@ std::vector<std::string> command_line() {
   return arguments;
 }
 
-int finish(const Session& session, const BenchArguments& arguments, const CollectiveRun& run) {
+int finish(Session& session, const BenchArguments& arguments, const CollectiveRun& run) {
   Outputs outputs(session);
-  if (session.json) session.print_json(to_json(run));
   outputs.write("JSON", arguments.json_file, print_json(perf_json(run, command_line())) + "\n");
   outputs.write("CSV", arguments.csv_file, perf_csv(run));
   if (!arguments.plot_file.empty()) outputs.write("SVG", arguments.plot_file, render_svg(bandwidth_chart(run)));
   if (!arguments.no_history && !run.rows.empty()) keep(record_of(run));
-  throw_if_interrupted();
-  if (run.failure) throw to_error(*run.failure);
-  outputs.throw_failure();
+  const auto ended_well = try_to([&] {
+    throw_if_interrupted();
+    if (run.failure) throw to_error(*run.failure);
+    outputs.throw_failure();
+  });
+  if (session.json) {
+    Document document = to_json(run);
+    if (!ended_well) document.add("error", error_json(ended_well.error(), ended_well.error().exit_status()));
+    session.print_json(document);
+    session.json = false;  // one document: what is thrown is in it
+  }
+  if (!ended_well) throw Error(ended_well.error());
   return run.passed() ? kExitOk : kExitFindings;
 }
 

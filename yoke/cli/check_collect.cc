@@ -57,7 +57,9 @@ NodeFailure node_failure(const Error& error, Stage stage) {
 CheckedNode ask(const ClusterNode& place, int index, const CheckedNode& questions, const CollectOptions& options) {
   const bool here = is_this_machine(place, index);
   if (here) return look_at_this_node(questions);
-  SshShell shell(host_of(place), {.connect_timeout = options.timeout, .login_timeout = options.timeout});
+  // What a login needs may have changed since the last one.
+  SshShell shell(host_of(place),
+                 {.connect_timeout = options.timeout, .login_timeout = options.timeout, .fresh_login = true});
   const auto login = try_to([&] { return shell.run({.argv = {"true"}, .timeout = options.timeout}); });
   if (!login && login.error().code() != ErrorCode::kInterrupted) {
     return {.name = place.name, .machine = {}, .failure = node_failure(login.error(), Stage::kLogin)};
@@ -93,8 +95,9 @@ std::vector<CheckedNode> questions_for(const Cluster& cluster) {
       node.far = far_addresses(cluster, i);
     }
     for (std::size_t j = 0; j < count; ++j) {
-      if (i == j || (count > kAllPairsMost && !are_neighbours(i, j, count))) continue;
+      if (count > kAllPairsMost && i != j && !are_neighbours(i, j, count)) continue;
       node.names.push_back({.name = cluster.nodes[j].name, .addresses = {}});
+      if (i == j) continue;
       for (const Half& ours : cluster.nodes[i].halves) {
         for (const Half& theirs : cluster.nodes[j].halves) {
           if (ours.address.network() != theirs.address.network()) continue;

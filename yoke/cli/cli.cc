@@ -222,6 +222,11 @@ bool colour_errors() {
   return isatty(STDERR_FILENO) && !(no_color && *no_color);
 }
 
+// A shell sees 128 + signal from a program that a signal ended; so it does from us.
+int status_of(const Error& error) {
+  return error.code() == ErrorCode::kInterrupted ? 128 + interrupt_signal() : error.exit_status();
+}
+
 void report_error(const Error& error, const Session& session) {
   std::string text = colour_errors() ? "\x1b[1;31myoke:\x1b[0m " : "yoke: ";
   text += error.message() + "\n";
@@ -231,7 +236,7 @@ void report_error(const Error& error, const Session& session) {
   }
   if (!session.json) return;
   try {
-    session.print_json(Document::map({{"error", error_json(error, error.exit_status())}}));
+    session.print_json(Document::map({{"error", error_json(error, status_of(error))}}));
   } catch (...) { /* said on standard error already */
   }
 }
@@ -265,14 +270,16 @@ void Session::print_json(const Document& document) const { print(yoke::print_jso
 
 int run_command_line(const std::vector<std::string>& arguments) {
   Session session;
+  // Known before options are read: what is wrong with one of them is told in JSON too.
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  session.json = std::find(arguments.begin(), end, "--json") != end;
   try {
     return dispatch(arguments, session);
   } catch (const ClosedPipe&) {
     return kExitClosedPipe;
   } catch (const Error& error) {
     report_error(error, session);
-    // A shell sees 128 + signal from a program that a signal ended; so it does from us.
-    return error.code() == ErrorCode::kInterrupted ? 128 + interrupt_signal() : error.exit_status();
+    return status_of(error);
   } catch (const std::bad_alloc&) {
     report_error(Error(ErrorCode::kExhausted, "out of memory"), session);
     return info(ErrorCode::kExhausted).exit_status;

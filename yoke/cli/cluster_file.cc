@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/text.h"
 
 namespace yoke {
 namespace fs = std::filesystem;
@@ -12,7 +13,7 @@ std::optional<fs::path> find_cluster_file(const Session& session) {
   std::error_code failure;
   if (fs::exists(file, failure)) return file;
   if (!session.cluster_file) return std::nullopt;
-  throw Error(ErrorCode::kNotFound, fmt::format("there is no cluster file '{}'", file.native()),
+  throw Error(ErrorCode::kNotFound, fmt::format("there is no cluster file '{}'", printable(file.native(), 300)),
               "check the path after --cluster");
 }
 

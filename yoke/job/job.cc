@@ -26,9 +26,18 @@ std::string name_after(const std::string& program) {
   return fmt::format("{}-{}", name.empty() ? "job" : name.substr(0, 24), random_token_hex(2));
 }
 
+// Messages to nodes are JSON.
+void check_travels(const std::string& text, const std::string& what) {
+  if (!find_invalid_utf8(text)) return;
+  throw Error(ErrorCode::kUsage, fmt::format("{} is not UTF-8: '{}'", what, printable(text, 60)),
+              "other bytes can be given in a file, or made on the node: sh -c 'program \"$(printf ...)\"'");
+}
+
 JobSpec checked(JobSpec spec) {
   if (spec.argv.empty()) throw Error(ErrorCode::kUsage, "there is no program to run", "yoke job run -- hostname");
   if (spec.nodes.empty()) throw Error(ErrorCode::kUsage, "a job needs a node");
+  for (const std::string& word : spec.argv) check_travels(word, "an argument of the program");
+  for (const Variable& variable : spec.environment) check_travels(variable.value, "the value of " + variable.name);
   for (const JobNode& node : spec.nodes) {
     if (node.ranks >= 1) continue;
     throw Error(ErrorCode::kUsage, fmt::format("{} ranks on {} make no job", node.ranks, node.node.name),

@@ -102,6 +102,11 @@ void JobLoop::open_channel(std::size_t node) {
                                     inbox_);
 }
 
+void JobLoop::fail(const Error& error) {
+  outcome_.cause = JobCause{.kind = CauseKind::kNotStarted, .exit_status = error.exit_status(), .error = error};
+  outcome_.exit_status = error.exit_status();
+}
+
 // Entry of the thread: nothing leaves it.
 void JobLoop::run() {
   try {
@@ -111,11 +116,10 @@ void JobLoop::run() {
       tell_credit();
       look_around();
     }
+  } catch (const Error& error) {
+    fail(error);
   } catch (const std::exception& failure) {
-    outcome_.cause = JobCause{.kind = CauseKind::kNotStarted,
-                              .exit_status = info(ErrorCode::kInternal).exit_status,
-                              .error = Error(ErrorCode::kInternal, failure.what(), "please report this")};
-    outcome_.exit_status = outcome_.cause->exit_status;
+    fail(Error(ErrorCode::kInternal, failure.what(), "please report this"));
   }
   for (Node& node : nodes_) node.channel->finish();
   for (Node& node : nodes_) node.channel.reset();

@@ -97,6 +97,7 @@ class JobLoop {
   void lose_node(std::size_t node, CauseKind kind, const Error& error);
   void greet(std::size_t node, const Hello& hello);
   void send_start(std::size_t node);
+  void fail(const Error& error);
   void look_around();
   void look_for_interrupts();
   void look_at_the_clock();

@@ -1,7 +1,9 @@
 #include "yoke/job/job_record.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/file.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -48,11 +50,24 @@ Result<JobRecord> read_record(const fs::path& file) {
   return try_to([&] { return from_document<JobRecord>(parse_json(read_file(file), file.native())); });
 }
 
+// Between looking for a name and taking it nobody else does.
+UniqueFd lock_jobs() {
+  const fs::path file = jobs_folder() / "lock";
+  UniqueFd lock(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock) throw system_error(errno, fmt::format("cannot open {}", file.native()));
+  while (flock(lock.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) throw system_error(errno, fmt::format("cannot lock {}", file.native()));
+  }
+  return lock;
+}
+
 }  // namespace
 
 Document to_json(const JobRecord& record) { return to_document(record); }
 
-JobRecordFile::JobRecordFile(const JobRecord& record) : path_(jobs_folder() / (record.name + ".json")) {
+JobRecordFile::JobRecordFile(const JobRecord& record)
+    : path_(jobs_folder() / (record.name + ".json")), head_(record.head) {
+  const UniqueFd lock = lock_jobs();
   if (const auto other = read_record(path_); other && is_alive(other->head)) {
     throw Error(ErrorCode::kConflict, fmt::format("a job '{}' is running already", record.name),
                 "give this one another --name, or end that one: yoke job stop " + record.name);
@@ -61,6 +76,7 @@ JobRecordFile::JobRecordFile(const JobRecord& record) : path_(jobs_folder() / (r
 }
 
 JobRecordFile::~JobRecordFile() {
+  if (const auto record = read_record(path_); record && record->head != head_) return;
   std::error_code ignored;
   fs::remove(path_, ignored);
 }

@@ -32,6 +32,7 @@ class JobRecordFile {
 
  private:
   std::filesystem::path path_;
+  ProcessId head_;
 };
 
 std::vector<JobRecord> running_jobs();  // by name

@@ -32,7 +32,13 @@ bool is_known(std::uint8_t type) {
 }  // namespace
 
 std::string encode(const Message& message) {
-  YOKE_CHECK_LE(message.payload.size(), kMessagePayloadMost);
+  if (message.payload.size() > kMessagePayloadMost) {
+    throw Error(
+        ErrorCode::kInvalid,
+        fmt::format("what the ranks of a node are to be told takes {} bytes; {} is the most", message.payload.size(),
+                    kMessagePayloadMost),
+        "fewer ranks on a node, or a shorter command line and fewer --env: large values can be given in a file");
+  }
   std::string frame(kMagic);
   frame += little_endian(static_cast<std::uint32_t>(message.payload.size()));
   frame += static_cast<char>(message.type);

@@ -6,12 +6,14 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "yoke/base/error.h"
+#include "yoke/base/process_tree.h"
 #include "yoke/job/process_watch.h"
 
 namespace yoke {
@@ -22,6 +24,7 @@ constexpr Seconds kHeadSilence{3};
 // A rank that speaks with us is told why it ends, and may end by itself first.
 constexpr Seconds kLastWords{0.3};
 constexpr Seconds kFarewell{1};
+constexpr Seconds kOrphanGrace{0.3};
 
 // Not for the ranks: a channel that one of them held would not close with us.
 UniqueFd own_copy(int fd) { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)); }
@@ -63,11 +66,24 @@ void SupervisorLoop::tell(const Message& message) {
 bool SupervisorLoop::finished() {
   if (!ending_ || !ranks_.empty()) return false;
   if (!farewell_) {
+    end_orphans();
     tell({MessageType::kGone});
     farewell_ = Deadline::after(kFarewell);
   }
   if (head_here_ && !head_.write_some()) head_here_ = false;
   return !head_here_ || head_.queued() == 0 || farewell_->expired();
+}
+
+// What left its rank's tree by every way there is has become a child of ours, as its parents are gone.
+void SupervisorLoop::end_orphans() {
+  const Deadline gentle = Deadline::after(kOrphanGrace), last = Deadline::after(kOrphanGrace + kFarewell);
+  for (std::vector<pid_t> orphans = living_children(); !orphans.empty() && !last.expired();
+       orphans = living_children()) {
+    for (const pid_t orphan : orphans) kill(orphan, gentle.expired() ? SIGKILL : SIGTERM);
+    real_clock().sleep({0.02});
+    while (waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
 }
 
 void SupervisorLoop::wait_for_something() {

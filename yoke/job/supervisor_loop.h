@@ -27,6 +27,7 @@ class SupervisorLoop {
 
   // supervisor_loop.cc: the head
   bool finished();
+  void end_orphans();
   void wait_for_something();
   void take_signals();
   void tell(const Message& message);

@@ -47,7 +47,9 @@ std::shared_ptr<const SshTarget> make_target(Host host, SshOptions options) {
 
 }  // namespace
 
-SshShell::SshShell(Host host, SshOptions options) : target_(make_target(std::move(host), std::move(options))) {}
+SshShell::SshShell(Host host, SshOptions options) : target_(make_target(std::move(host), std::move(options))) {
+  if (target_->options.fresh_login) command_master("stop");
+}
 
 const Host& SshShell::host() const { return target_->host; }
 
@@ -69,12 +71,15 @@ Outcome SshShell::run(const Command& command) {
   return outcome;
 }
 
-void SshShell::disconnect() noexcept {
-  if (target_->control_path.empty()) return;
+void SshShell::disconnect() noexcept { command_master("exit"); }
+
+void SshShell::command_master(const std::string& word) noexcept {
+  std::error_code none;
+  if (target_->control_path.empty() || !fs::exists(target_->control_path, none)) return;
   try {
     const SshLog log(target_->folder);
     std::vector<std::string> argv = target_->argv({5}, log.path());
-    argv.insert(argv.begin() + 1, {"-O", "exit"});
+    argv.insert(argv.begin() + 1, {"-O", word});
     yoke::run({.argv = std::move(argv), .timeout = {5}});
   } catch (const std::exception&) {
     // There was no connection, or no ssh.

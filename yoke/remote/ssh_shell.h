@@ -29,6 +29,7 @@ struct SshOptions {
   Seconds connect_timeout{10};                // until the far side's ssh server has answered
   Seconds login_timeout{30};                  // until the command runs: keys, and the login shell's startup files
   Seconds persist{60};                        // how long an unused shared connection is kept
+  bool fresh_login = false;  // an earlier shell's connection is not joined, though whoever uses it keeps it
   std::string program = "ssh";
 };
 
@@ -48,6 +49,8 @@ class SshShell : public RemoteShell {
   void disconnect() noexcept;
 
  private:
+  void command_master(const std::string& word) noexcept;  // the process that holds the shared connection
+
   std::shared_ptr<const SshTarget> target_;  // shared with the processes, which may outlive us
 };
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
@@ -62,7 +64,9 @@ void check_nodes(const Cluster& cluster, const Document& document) {
              fmt::format("'{}' is no IPv4 address, and others are not supported", printable(node.address, 70)),
              "give the IPv4 address or host name that ssh reaches; the port has a key of its own");
     }
-    if (!is_address(node.address)) {
+    const bool only_digits = node.address.find_first_not_of("0123456789.") == std::string::npos;
+    const auto numbers = parse_ipv4(node.address);
+    if (!is_address(node.address) || (only_digits && (!numbers || numbers->value == 0))) {
       refuse(where_node(document, i, "address"), fmt::format("'{}' is no address", printable(node.address, 70)),
              "give the host name or IPv4 address that ssh reaches");
     }
@@ -73,6 +77,14 @@ void check_nodes(const Cluster& cluster, const Document& document) {
   }
 }
 
+// Names of hosts are the same in any case, and with a dot at their end.
+std::string plain_host(std::string_view name) {
+  if (name.ends_with('.')) name.remove_suffix(1);
+  std::string plain(name);
+  std::transform(plain.begin(), plain.end(), plain.begin(), [](unsigned char c) { return std::tolower(c); });
+  return plain;
+}
+
 void check_nodes_differ(const Cluster& cluster, const Document& document) {
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
@@ -81,7 +93,7 @@ void check_nodes_differ(const Cluster& cluster, const Document& document) {
       if (a.name == b.name) {
         refuse(where_node(document, i, "name"), fmt::format("there are two nodes named '{}'", a.name), "rename one");
       }
-      if (a.address == b.address && a.port == b.port) {
+      if (plain_host(a.address) == plain_host(b.address) && a.port == b.port) {
         refuse(where_node(document, i, "address"),
                fmt::format("nodes '{}' and '{}' have the same address {}", a.name, b.name, a.address), "correct one");
       }
@@ -89,15 +101,31 @@ void check_nodes_differ(const Cluster& cluster, const Document& document) {
   }
 }
 
+// The network's own address or that of all in it, which no machine can have.
+bool is_for_nobody(const Ipv4Prefix& address) {
+  if (address.length >= 31) return false;
+  const std::uint32_t hosts = ~std::uint32_t{0} >> address.length;
+  return (address.address.value & hosts) == 0 || (address.address.value & hosts) == hosts;
+}
+
 void check_halves(const Cluster& cluster, const Document& document) {
   std::vector<std::pair<Ipv4, std::string>> seen;
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    std::set<std::string> names;
     for (const Half& half : cluster.nodes[i].halves) {
       const std::string place = where_node(document, i, "halves");
       const bool fits = !half.interface.empty() && half.interface.size() <= 15 &&
                         half.interface.find_first_of("/ \t\n:") == std::string::npos && half.interface.front() != '-';
       if (!fits)
         refuse(place, fmt::format("'{}' is no interface's name", printable(half.interface, 40)), "see 'ip link'");
+      if (!names.insert(half.interface).second) {
+        refuse(place, fmt::format("'{}' has two halves on {}", cluster.nodes[i].name, half.interface),
+               "each half is an interface of its own");
+      }
+      if (is_for_nobody(half.address)) {
+        refuse(place, fmt::format("{} is no address for a half", to_string(half.address)),
+               "it is the network's own, or that of all in it");
+      }
       for (const auto& [address, owner] : seen) {
         if (address == half.address.address) {
           refuse(place,

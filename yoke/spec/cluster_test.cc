@@ -88,6 +88,19 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"List", "- a\n", "cluster.yaml:1: this must be a map of keys, not a list", ""},
         Wrong{"UnknownKey", with("hardware:", "hardwear:"), "cluster.yaml:5: unknown key 'hardwear'",
               "did you mean 'hardware'?"},
+        Wrong{"HalfTwice",
+              "name: x\nnodes:\n  - name: a\n    address: h\n    halves:\n      - { interface: e0, address: "
+              "192.168.1.1/24 }"
+              "\n      - { interface: e0, address: 192.168.2.1/24 }\n",
+              "cluster.yaml:6: 'a' has two halves on e0", "an interface of its own"},
+        Wrong{"HalfOfNobody",
+              "name: x\nnodes:\n  - name: a\n    address: h\n    halves:\n      - { interface: e0, address: "
+              "192.168.1.255/24 }\n",
+              "cluster.yaml:6: 192.168.1.255/24 is no address for a half", ""},
+        Wrong{"NoQuad", "name: x\nnodes: [{ name: a, address: 10.0.0.999 }]\n",
+              "cluster.yaml:2: '10.0.0.999' is no address", ""},
+        Wrong{"HostTwice", "name: x\nnodes: [{ name: a, address: h.lan }, { name: b, address: H.lan. }]\n",
+              "cluster.yaml:2: nodes 'a' and 'b' have the same address h.lan", ""},
         Wrong{"UnknownNodeKey", with("user: nvidia }   #", "usr: nvidia }   #"), "cluster.yaml:3: unknown key 'usr'",
               "'user'"},
         Wrong{"UnknownFabricKey", with("mtu:", "mtuu:"), "cluster.yaml:8: unknown key 'mtuu'", "'mtu'"},

@@ -54,6 +54,12 @@ TEST(LlamaConfigTest, WindowsHoldWhereTheFamilyUsesThem) {
   EXPECT_EQ(read(config_text("MistralForCausalLM")).windows, std::vector<std::int64_t>(4, 4096));
   EXPECT_EQ(read(config_text("MistralForCausalLM", R"(, "sliding_window": null)")).windows,
             std::vector<std::int64_t>(4, 0));
+  EXPECT_EQ(read(config_text("Qwen2ForCausalLM", R"(, "use_sliding_window": true)")).windows,
+            std::vector<std::int64_t>(4, 0))
+      << "from layer 28 on";
+  EXPECT_EQ(
+      read(config_text("Qwen2ForCausalLM", R"(, "use_sliding_window": true, "max_window_layers": 3)")).windows.back(),
+      4096);
   EXPECT_EQ(read(config_text("Qwen2ForCausalLM", R"(, "sliding_window": 16)")).windows,
             std::vector<std::int64_t>(4, 0));
   EXPECT_EQ(read(config_text("Qwen2ForCausalLM",

@@ -25,8 +25,8 @@ Value attribute_path(Interpreter& interpreter, Value value, std::string_view pat
     const std::string_view name = path.substr(0, dot);
     std::int64_t index = 0;
     const bool is_index = std::from_chars(name.data(), name.data() + name.size(), index).ptr == name.data() + dot;
-    value = interpreter.item(
-        value, is_index ? Value::integer(index) : Value::text(std::string(name), Origin::kTemplate));
+    value =
+        interpreter.item(value, is_index ? Value::integer(index) : Value::text(std::string(name), Origin::kTemplate));
     path.remove_prefix(std::min(path.size(), dot + 1));
   }
   return value;
