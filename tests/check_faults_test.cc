@@ -247,7 +247,7 @@ constexpr MadeByHand kByHand[] = {
      "nft add rule inet x i iif lo accept",
      "nft delete table inet x", "firewall spark-2 A"},
     {"a login that is not let in any more", "2", "mv /root/.ssh/authorized_keys /root/.ssh/kept",
-     "mv /root/.ssh/kept /root/.ssh/authorized_keys", "ssh-asks spark-2"},
+     "mv /root/.ssh/kept /root/.ssh/authorized_keys", "ssh-asks spark-2 -"},
     {"a firewall that rejects by ICMP", "2",
      "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
      "nft add rule inet x i iifname $B tcp flags '& (syn|ack) == syn' reject",

@@ -22,14 +22,20 @@ constexpr std::array kPins = {
     PinKind{"OMPI_MCA_oob_tcp_if_include", PinNames::kInterfaces, PinMatch::kExact},
 };
 
-bool has_address_in(const Machine& machine, const Ipv4Prefix& network) {
-  return std::any_of(machine.interfaces.begin(), machine.interfaces.end(), [&](const NetworkInterface& interface) {
-    return std::any_of(interface.addresses.begin(), interface.addresses.end(),
-                       [&](const Ipv4Prefix& own) { return network.contains(own.address); });
-  });
+// Where only this node has no address in it, that has its own rule.
+bool is_known(const ClusterView& view, const Ipv4Prefix& network) {
+  const auto contains = [&](const Ipv4Prefix& own) { return network.contains(own.address); };
+  for (const CheckedNode& node : view.facts.nodes) {
+    if (!node.machine) continue;
+    for (const NetworkInterface& interface : node.machine->interfaces) {
+      if (std::any_of(interface.addresses.begin(), interface.addresses.end(), contains)) return true;
+    }
+  }
+  return std::any_of(view.halves.begin(), view.halves.end(),
+                     [&](const HalfEnd& end) { return end.wanted && contains(*end.wanted); });
 }
 
-Pin read_pin(const PinKind& kind, const CheckedNode& node, const NetworkSetting& setting) {
+Pin read_pin(const ClusterView& view, const PinKind& kind, const CheckedNode& node, const NetworkSetting& setting) {
   Pin pin{.kind = &kind, .node = &node, .setting = &setting, .match = kind.match, .entries = {}};
   std::string_view list = trim(setting.value);
   if (list.starts_with('^')) {
@@ -46,7 +52,7 @@ Pin read_pin(const PinKind& kind, const CheckedNode& node, const NetworkSetting&
     // pattern takes is not for us to say.
     const auto network = parse_ipv4_prefix(name);
     const bool is_open = name.find_first_of("/*") != std::string::npos;
-    if (name.empty() || name == "all" || (is_open && !(network && !has_address_in(*node.machine, *network)))) continue;
+    if (name.empty() || name == "all" || (is_open && !(network && !is_known(view, *network)))) continue;
     pin.entries.push_back(name);
   }
   return pin;
@@ -112,7 +118,7 @@ std::vector<Pin> pins_of(const ClusterView& view) {
     if (!node.machine) continue;
     for (const NetworkSetting& setting : node.machine->settings) {
       for (const PinKind& kind : kPins) {
-        if (setting.name == kind.variable) pins.push_back(read_pin(kind, node, setting));
+        if (setting.name == kind.variable) pins.push_back(read_pin(view, kind, node, setting));
       }
     }
   }
