@@ -118,7 +118,8 @@ void check_halves(const Cluster& cluster, const Document& document) {
                         half.interface.find_first_of("/ \t\n:") == std::string::npos && half.interface.front() != '-';
       if (!fits)
         refuse(place, fmt::format("'{}' is no interface's name", printable(half.interface, 40)), "see 'ip link'");
-      if (!names.insert(half.interface).second) {
+      // Plain labs have all their nodes' halves on the loopback interface.
+      if (!names.insert(half.interface).second && half.interface != "lo") {
         refuse(place, fmt::format("'{}' has two halves on {}", cluster.nodes[i].name, half.interface),
                "each half is an interface of its own");
       }
