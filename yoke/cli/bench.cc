@@ -63,7 +63,7 @@ int finish(Session& session, const BenchArguments& arguments, const CollectiveRu
   });
   if (session.json) {
     Document document = to_json(run);
-    if (!ended_well) document.add("error", error_json(ended_well.error(), ended_well.error().exit_status()));
+    if (!ended_well) document.add("error", error_json(ended_well.error(), exit_status_of(ended_well.error())));
     session.print_json(document);
     session.json = false;  // one document: what is thrown is in it
   }

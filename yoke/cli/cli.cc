@@ -222,11 +222,6 @@ bool colour_errors() {
   return isatty(STDERR_FILENO) && !(no_color && *no_color);
 }
 
-// A shell sees 128 + signal from a program that a signal ended; so it does from us.
-int status_of(const Error& error) {
-  return error.code() == ErrorCode::kInterrupted ? 128 + interrupt_signal() : error.exit_status();
-}
-
 void report_error(const Error& error, const Session& session) {
   std::string text = colour_errors() ? "\x1b[1;31myoke:\x1b[0m " : "yoke: ";
   text += error.message() + "\n";
@@ -236,12 +231,16 @@ void report_error(const Error& error, const Session& session) {
   }
   if (!session.json) return;
   try {
-    session.print_json(Document::map({{"error", error_json(error, status_of(error))}}));
+    session.print_json(Document::map({{"error", error_json(error, exit_status_of(error))}}));
   } catch (...) { /* said on standard error already */
   }
 }
 
 }  // namespace
+
+int exit_status_of(const Error& error) {
+  return error.code() == ErrorCode::kInterrupted ? 128 + interrupt_signal() : error.exit_status();
+}
 
 Document error_json(const Error& error, int exit_status) {
   Document context = Document::list();
@@ -279,7 +278,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
     return kExitClosedPipe;
   } catch (const Error& error) {
     report_error(error, session);
-    return status_of(error);
+    return exit_status_of(error);
   } catch (const std::bad_alloc&) {
     report_error(Error(ErrorCode::kExhausted, "out of memory"), session);
     return info(ErrorCode::kExhausted).exit_status;

@@ -27,6 +27,7 @@ struct Session {
 
 // What stands under "error" in a command's JSON (docs/errors.md).
 Document error_json(const Error& error, int exit_status);
+int exit_status_of(const Error& error);  // 128 + the signal where one ended us, as a shell tells it
 
 using Action = std::function<int(Session&)>;  // the exit status; errors are thrown
 
