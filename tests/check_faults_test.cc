@@ -145,7 +145,7 @@ std::string check_once(const TestLab& lab, Looking looking) {
 // The hardware tree follows within a moment; a measurement on a busy machine may be disturbed once.
 std::string check_until(const TestLab& lab, const std::string& wanted, Looking looking) {
   std::string found;
-  for (int i = 0; i < (looking == Looking::kMeasuring ? 2 : 8); ++i) {
+  for (int i = 0; i < (looking == Looking::kMeasuring ? 4 : 8); ++i) {
     found = check_once(lab, looking);
     if (found == wanted) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(300));

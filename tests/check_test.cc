@@ -266,7 +266,7 @@ TEST(LabCheck, EachFaultIsFoundOnItsNodeAndHalfAndNothingElseIs) {
   EXPECT_EQ(changed.exit_status, 0) << changed.out << changed.err;
 }
 
-TEST(LabCheck, MeasuresEachHalfAndTellsTheOneThatIsSilentlySlow) {
+TEST(LabTimingCheck, MeasuresEachHalfAndTellsTheOneThatIsSilentlySlow) {
   if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
   const TestLab lab({"--nodes", "2"});
   const Outcome clean = lab.yoke({"check", "--json"});
