@@ -270,21 +270,18 @@ TEST(LabCheck, MeasuresEachHalfAndTellsTheOneThatIsSilentlySlow) {
   if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
   const TestLab lab({"--nodes", "2"});
   // Tests that run beside this one may take the cores that a rate needs.
-  const auto check_until = [&](const std::string& findings) {
-    Outcome outcome = lab.yoke({"check", "--json"});
-    for (int again = 0; again < 3 && findings_in(outcome) != findings; ++again) outcome = lab.yoke({"check", "--json"});
+  const auto check_until = [&](const std::string& findings, const std::vector<std::string>& arguments) {
+    Outcome outcome = lab.yoke(arguments);
+    for (int again = 0; again < 3 && findings_in(outcome) != findings; ++again) outcome = lab.yoke(arguments);
+    EXPECT_EQ(findings_in(outcome), findings);
     return outcome;
   };
-  const Outcome clean = check_until("");
-  EXPECT_EQ(findings_in(clean), "");
+  const Outcome clean = check_until("", {"check", "--json"});
   EXPECT_EQ(clean.exit_status, 0) << clean.out << clean.err;
   ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "slow-half", "--node", "2"}).exit_status, 0);
-  const Outcome slow = check_until("half-degraded spark-1 enP2p1s0f0np0\n");
+  const Outcome slow = check_until("half-degraded spark-1 enP2p1s0f0np0\n", {"check", "--changed", "--json"});
   EXPECT_EQ(slow.exit_status, 1);
-  EXPECT_EQ(findings_in(slow), "half-degraded spark-1 enP2p1s0f0np0\n");
-  const Outcome changed = lab.yoke({"check", "--changed"});
-  EXPECT_EQ(changed.exit_status, 1);
-  EXPECT_THAT(changed.out, HasSubstr("rate of enP2p1s0f0np0"));
+  EXPECT_THAT(slow.out, HasSubstr("rate of enP2p1s0f0np0"));
 }
 
 TEST(LabTimingCheck, FourNodesAreLookedAtInThreeSeconds) {

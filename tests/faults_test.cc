@@ -25,7 +25,7 @@ int rounds() {
 class Load {
  public:
   Load(const TestLab& lab, const std::string& size)
-      : process_({.argv = {YOKE_PROGRAM, "bench", "all-reduce", "-b", size, "-e", size, "-n", "5", "-N", "0",
+      : process_({.argv = {YOKE_PROGRAM, "bench", "all-reduce", "-b", size, "-e", size, "-n", "5", "-w", "1", "-N", "0",
                            "--no-history"},
                   .environment = {{"NO_COLOR", "1"}},
                   .folder = lab.folder}) {}
@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(
                   .named = "half B between spark-1 and spark-2 is cut",
                   .limit = 2_s,
                   .goes_on = true,
-                  .size = "16M"},
+                  .size = "8M"},
         RankFault{"both_halves_cut",
                   {"fault", "--name", "{}", "cable-pulled", "--node", "2"},
                   "both halves between spark-1 and spark-2 are cut",

@@ -7,28 +7,14 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
+#include "yoke/report/wrap.h"
 
 namespace yoke {
 namespace {
 
-constexpr std::size_t kHelpWidth = 80;
-
-// Wraps at blanks; every line but the first starts with `margin` blanks.
+// Every line but the first starts with `margin` blanks.
 std::string wrap(std::string_view text, std::size_t margin) {
-  std::string out;
-  std::size_t column = margin;
-  for (const std::string& word : split(text, ' ')) {
-    if (!out.empty() && column + 1 + count_columns(word) > kHelpWidth) {
-      out += "\n" + std::string(margin, ' ');
-      column = margin;
-    } else if (!out.empty()) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += count_columns(word);
-  }
-  return out;
+  return fmt::format("{}", fmt::join(wrap_text(text, kTerminalWidth - margin), "\n" + std::string(margin, ' ')));
 }
 
 std::string left_side(const OptionRow& row) {

@@ -157,6 +157,21 @@ void run_all_reduce(const Cluster& cluster, LinkTestResult& result) {
                                       .large_bus_bandwidth = {large.out_of_place.bus_bandwidth * 1e9}};
 }
 
+// As with the halves: one that seems slow is run once more, and the faster one counts.
+void judge(const Cluster& cluster, LinkTestResult& result) {
+  const int mtu = cluster.fabric.value_or(Fabric{}).mtu;
+  result.findings = judge_link_test(result, mtu);
+  const bool seems_slow = std::any_of(result.findings.begin(), result.findings.end(),
+                                      [](const Finding& finding) { return finding.rule == "collective-slow"; });
+  if (!seems_slow) return;
+  const AllReduceResult first = *result.all_reduce;
+  run_all_reduce(cluster, result);
+  if (result.all_reduce && result.all_reduce->large_bus_bandwidth < first.large_bus_bandwidth) {
+    result.all_reduce = first;
+  }
+  result.findings = judge_link_test(result, mtu);
+}
+
 int measure(Session& session, const TestArguments& arguments) {
   check(arguments);
   const Seconds time = time_of(arguments.seconds_text);
@@ -175,7 +190,7 @@ int measure(Session& session, const TestArguments& arguments) {
   } else {
     run_all_reduce(cluster, result);
   }
-  result.findings = judge_link_test(result, cluster.fabric.value_or(Fabric{}).mtu);
+  judge(cluster, result);
   if (session.json) {
     session.print_json(to_json(result));
   } else {

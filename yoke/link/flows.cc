@@ -143,7 +143,7 @@ FlowOutcome move_bytes(std::vector<Socket>& listeners, const FlowRequest& reques
   // Declared before the threads that ask them; set on every way out, so that the threads can be joined.
   std::atomic<bool> began{false}, sent_enough{false}, received_enough{false};
   std::vector<Flow> outgoing = connect_flows(request, Deadline::after(kConnectLimit));
-  std::vector<Flow> incoming = accept_flows(listeners, request, Deadline::after(kConnectLimit + kConnectLimit));
+  std::vector<Flow> incoming = accept_flows(listeners, request, Deadline::after(kAcceptLimit));
   struct Release {
     std::atomic<bool>&began, &sent_enough, &received_enough;
     ~Release() {

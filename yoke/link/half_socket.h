@@ -14,7 +14,8 @@ struct HalfPlace {
   friend bool operator==(const HalfPlace&, const HalfPlace&) = default;
 };
 
-constexpr Seconds kConnectLimit{4};  // of one connection to another node
+constexpr Seconds kConnectLimit{3};  // of one connection to another node
+constexpr Seconds kAcceptLimit{4};   // the other node begins at about the same time
 
 Socket listen_on_half(const HalfPlace& place);
 Socket connect_on_half(const HalfPlace& place, const Endpoint& peer, const std::string& token, Deadline deadline);

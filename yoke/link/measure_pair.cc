@@ -7,7 +7,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/result.h"
-#include "yoke/link/pair_transport.h"
+#include "yoke/spec/measurement.h"
 
 namespace yoke {
 namespace {
@@ -94,7 +94,7 @@ class Procedure {
       result_.latencies.push_back(transport_.latency(half));
       for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
         tell(fmt::format("half {} alone", name), direction);
-        result_.phases.push_back(transport_.move(LinkPhaseKind::kAlone, {{half, direction}}, options_.time));
+        result_.phases.push_back(move(LinkPhaseKind::kAlone, {{half, direction}}));
       }
     });
     if (measured) return true;
@@ -109,7 +109,35 @@ class Procedure {
       for (const Direction direction : directions) flows.push_back({half, direction});
     }
     tell(what, directions.size() == 1 ? std::optional(directions.front()) : std::nullopt);
-    result_.phases.push_back(transport_.move(kind, flows, options_.time));
+    result_.phases.push_back(move(kind, flows));
+  }
+
+  // What else a machine does takes its share of one window, and what ails a link does so in every one: a phase that
+  // falls short is measured once more, and the better one counts.
+  LinkPhase move(LinkPhaseKind kind, const std::vector<HalfFlow>& flows) {
+    LinkPhase phase = transport_.move(kind, flows, options_.time);
+    if (!falls_short(phase)) return phase;
+    LinkPhase again = transport_.move(kind, flows, options_.time);
+    return total(again) > total(phase) ? again : phase;
+  }
+
+  static BitsPerSecond total(const LinkPhase& phase) {
+    BitsPerSecond sum{0};
+    for (const HalfRate& rate : phase.rates) sum += rate.rate;
+    return sum;
+  }
+
+  bool falls_short(const LinkPhase& phase) const {
+    if (!options_.expected) return false;
+    const BitsPerSecond expected = *options_.expected;
+    BitsPerSecond alone{0};
+    for (const HalfRate& rate : phase.rates) {
+      if (phase.kind == LinkPhaseKind::kAlone) {
+        return is_judged(result_.transport, rate.rate, expected) && rate.rate < expected * kHealthyShare;
+      }
+      alone += std::min(result_.alone(rate.half, rate.from).value_or(BitsPerSecond{0}), expected);
+    }
+    return !is_floor(result_.transport, expected) && total(phase) < alone * kTogetherLeast;
   }
 
   PairTransport& transport_;
@@ -150,6 +178,10 @@ std::string why_no_rdma(const std::vector<PairHalfFacts>& halves, const NodeFact
   return "";
 }
 
+void measure_phases(PairTransport& transport, const NodePair& pair, const MeasureOptions& options, PairResult& result) {
+  Procedure(transport, pair, options, result).run();
+}
+
 PairResult measure_pair(NodeAgent& a, NodeAgent& b, const NodePair& pair, const MeasureOptions& options) {
   const PairNodes nodes = {&a, &b};
   PairResult result{.a = a.name(), .b = b.name(), .streams = streams_for(options)};
@@ -167,7 +199,7 @@ PairResult measure_pair(NodeAgent& a, NodeAgent& b, const NodePair& pair, const 
   if (!by_rdma) result.transport_reason = reason.empty() ? "--transport tcp was given" : reason;
   const auto transport =
       by_rdma ? make_rdma_transport(nodes, pair, result.halves) : make_tcp_transport(nodes, pair, result.streams);
-  Procedure(*transport, pair, options, result).run();
+  measure_phases(*transport, pair, options, result);
 
   const std::array<NodeFacts, 2> after = ask_facts(nodes, pair);
   for (std::size_t i = 0; i < pair.halves.size(); ++i) {

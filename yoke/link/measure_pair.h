@@ -7,6 +7,7 @@
 
 #include "yoke/link/link_result.h"
 #include "yoke/link/node_agent.h"
+#include "yoke/link/pair_transport.h"
 #include "yoke/link/pairs.h"
 
 namespace yoke {
@@ -26,6 +27,9 @@ struct MeasureOptions {
 };
 
 PairResult measure_pair(NodeAgent& a, NodeAgent& b, const NodePair& pair, const MeasureOptions& options);
+
+// Only the phases: what lies between the facts.
+void measure_phases(PairTransport& transport, const NodePair& pair, const MeasureOptions& options, PairResult& result);
 
 // How many phases there will be, for progress.
 int phase_count(const NodePair& pair);

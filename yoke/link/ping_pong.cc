@@ -179,7 +179,7 @@ PingOutcome ping(const PingRequest& request) {
 
 PingOutcome answer_pings(Socket& listener, const PingRequest& request) {
   check_rounds(request.rounds);
-  Socket socket = accept_on_half(listener, request.token, Deadline::after(kConnectLimit + kConnectLimit));
+  Socket socket = accept_on_half(listener, request.token, Deadline::after(kAcceptLimit));
   Talker talker(socket);
   for (const PingRound& round : request.rounds) {
     std::vector<std::byte> message(static_cast<std::size_t>(round.size));

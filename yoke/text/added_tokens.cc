@@ -87,11 +87,13 @@ std::vector<AddedTokens::Found> AddedTokens::find_all(std::string_view text, con
       ++at;
       continue;
     }
-    Match range{at, at + token->content.size()};
+    const std::size_t end = at + token->content.size();
+    Match range{std::max(at, free_from), std::max(end, free_from)};
     if (token->strip_left) range.begin = std::max(free_from, trim_end(text.substr(0, at)).size());
     if (token->strip_right) range.end = text.size() - trim_start(text.substr(range.end)).size();
     all.push_back({range, token->id});
-    at = free_from = range.end;
+    at = end;  // white space that was swallowed may still begin the next token
+    free_from = range.end;
   }
   return all;
 }

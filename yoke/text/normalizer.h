@@ -17,7 +17,6 @@ class Normalizer {
   static Normalizer read(const Document& document);
 
   std::string apply(std::string text) const;
-  bool changes_nothing() const { return steps_.empty(); }
 
  private:
   using Step = std::function<std::string(std::string)>;

@@ -109,6 +109,25 @@ TEST(AddedTokens, TheLongestWinsAndNeighboursAreHonoured) {
   EXPECT_EQ(spelled(tokenizer, tokenizer.encode("<m> <m>")), "<m><m>");
 }
 
+// As tokenizers 0.23 has them.
+TEST(AddedTokens, SwallowedSpaceBeginsTheNextToken) {
+  const Tokenizer tokenizer =
+      letters(R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false})",
+              R"([{"id": 60, "content": "<m>", "rstrip": true}, {"id": 61, "content": " <a>"}])");
+  EXPECT_EQ(tokenizer.encode("<m> <a>"), (Ids{60, 61}));
+  EXPECT_EQ(tokenizer.encode("<m>  <a> <a>"), (Ids{60, 61, 61}));
+}
+
+TEST(AddedTokens, ThoseOfTheNormalizedTextAreLookedForBetweenTheOthers) {
+  const Tokenizer tokenizer =
+      letters(R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false})",
+              R"([{"id": 60, "content": "b>a"}, {"id": 61, "content": "<b>", "normalized": true},
+                  {"id": 62, "content": "c", "normalized": true, "single_word": true}])");
+  EXPECT_EQ(tokenizer.encode("<b>"), (Ids{61}));
+  EXPECT_EQ(tokenizer.encode("<b>a").back(), 60) << "looked for first, though <b> stands before it";
+  EXPECT_EQ(tokenizer.encode("b>ac"), (Ids{60, 62})) << "a piece begins behind it, so this is no word's inside";
+}
+
 TEST(PreTokenizer, SplitsAsEachBehaviorSays) {
   // A piece is seen by the space that add_prefix_space puts before each.
   const auto pieces = [](const std::string& behavior, const std::string& invert = "false") {

@@ -123,7 +123,7 @@ void read_added_tokens(const Document& list, const Normalizer& normalizer, Vocab
     const auto index = static_cast<std::size_t>(token.id);
     if (special.size() <= index) special.resize(index + 1);
     special[index] = token.special;
-    const bool in_normalized_text = token.normalized && !token.special && !normalizer.changes_nothing();
+    const bool in_normalized_text = token.normalized && !token.special;
     if (in_normalized_text) token.content = normalizer.apply(std::move(token.content));
     if (!token.content.empty()) (in_normalized_text ? normalized : raw).add(std::move(token));
   }
