@@ -1,8 +1,8 @@
 # The front door. PRESET chooses the kind of build (CMakePresets.json); the program is always build/yoke.
 PRESET ?= release
 JOBS ?= $(shell nproc)
-# Many tests wait for labs: one more than there are cores keeps the cores busy, and leaves those that measure room.
-TEST_JOBS ?= $(shell expr $(JOBS) + 1)
+# Many tests wait for labs: two more than there are cores keep the cores busy, and leave those that measure room.
+TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 PREFIX ?= /usr/local
 SOAK_MINUTES ?= 10
 GAMEDAY ?=

@@ -162,9 +162,9 @@ CommandRow tokenize_command() {
       .name = "tokenize",
       .summary = "text to a model's tokens, and back",
       .description =
-          "Shows the tokens that a model is given for a text: for TEXT, or for all of standard input, its last line end "
-          "too. With what the model wants around a text, such as <|begin_of_text|>, unless --bare. Special tokens that "
-          "stand in the text are plain text to it, unless --special.\n\n"
+          "Shows the tokens that a model is given for a text: for TEXT, or for all of standard input, its last line "
+          "end too. With what the model wants around a text, such as <|begin_of_text|>, unless --bare. Special tokens "
+          "that stand in the text are plain text to it, unless --special.\n\n"
           "MODEL is a model folder, or a tokenizer.json.",
       .examples = {{"yoke tokenize models/nano \"Which cable joins two units?\"", "a table"},
                    {"yoke tokenize models/nano --ids < prompt.txt", "ids with commas between"},
