@@ -268,6 +268,7 @@ TEST(LabCheck, EachFaultIsFoundOnItsNodeAndHalfAndNothingElseIs) {
 
 TEST(LabCheck, MeasuresEachHalfAndTellsTheOneThatIsSilentlySlow) {
   if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
+  if (kSanitized) GTEST_SKIP() << "a sanitizer makes collectives slow, which is a finding";
   const TestLab lab({"--nodes", "2"});
   // Tests that run beside this one may take the cores that a rate needs.
   const auto check_until = [&](const std::string& findings, const std::vector<std::string>& arguments) {

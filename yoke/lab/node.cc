@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 
 #include "yoke/base/error.h"
@@ -120,7 +121,9 @@ int run_node(const std::string& lab, int number) {
     const pid_t first = fork();  // the first process of the new PID namespace
     if (first < 0) throw system_error(errno, "cannot fork");
     if (first == 0) return be_first_process(layout, node);
-    return 0;  // our own job is done; who looks for the node finds the first process by its command line
+    // Our own job is done; who looks for the node finds the first process by its command line. What runs at a usual
+    // exit, as a check for leaks, may start a helper, which would be in the new namespace and not see this process.
+    std::_Exit(0);
   } catch (const std::exception& failure) {
     log(LogLevel::kError, "{}", failure.what());
     report_failure(failure);

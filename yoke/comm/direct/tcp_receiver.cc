@@ -284,6 +284,7 @@ void TcpReceiver::deliver_stash() {
 }
 
 std::span<const std::byte> TcpReceiver::window() const {
+  if (destination_ || !scratch_) return {};  // nothing waits here
   const std::uint64_t payload = begin_ + kHeader;
   const std::size_t there = prefix() > payload ? static_cast<std::size_t>(prefix() - payload) : 0;
   const std::size_t place = consumed_ % kWindow;
