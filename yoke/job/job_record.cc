@@ -53,10 +53,14 @@ Result<JobRecord> read_record(const fs::path& file) {
 // Between looking for a name and taking it nobody else does.
 UniqueFd lock_jobs() {
   const fs::path file = jobs_folder() / "lock";
-  UniqueFd lock(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock) throw system_error(errno, fmt::format("cannot open {}", file.native()));
-  while (flock(lock.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) throw system_error(errno, fmt::format("cannot lock {}", file.native()));
+  UniqueFd lock = open_file(file, O_RDWR | O_CREAT, 0600);
+  for (const Deadline limit = Deadline::after(10_s); flock(lock.get(), LOCK_EX | LOCK_NB) != 0;) {
+    if (errno != EWOULDBLOCK && errno != EINTR) throw system_error(errno, "cannot lock " + file.native());
+    if (limit.expired()) {
+      throw Error(ErrorCode::kConflict, "another job is just being started, and comes to no end",
+                  "try again, or end it");
+    }
+    real_clock().sleep(10_ms);
   }
   return lock;
 }
