@@ -7,23 +7,28 @@ PREFIX ?= /usr/local
 SOAK_MINUTES ?= 10
 GAMEDAY ?=
 
-.PHONY: build test gameday soak bench install test-aarch64 format tidy clean deps test-deps
+.PHONY: build test gameday soak bench install test-aarch64 bare-root format tidy clean
 
-build: deps
+# `build`, `gameday`, `bench` and `install` need no test library: a fresh machine installs only what it uses.
+build:
+	@scripts/install-deps build
 	@scripts/build $(PRESET) -j $(JOBS) yoke
 
-test: deps test-deps
-	@scripts/build $(PRESET) -j $(JOBS)
+test:
+	@scripts/install-deps build test
+	@scripts/build $(PRESET) --tests -j $(JOBS)
 	@scripts/run-tests build/$(PRESET) -j $(TEST_JOBS)
 
-# The whole story in a lab, or on the cluster of cluster.yaml; further options go into GAMEDAY.
-gameday: build
-	@scripts/install-deps lab
+# The whole story in a lab, or on the cluster of cluster.yaml; further options go into GAMEDAY. The packages of the lab
+# come before minutes of compiling, not after.
+gameday:
+	@scripts/install-deps build lab
+	@scripts/build $(PRESET) -j $(JOBS) yoke
 	@build/yoke gameday --report build/gameday-report.html $(GAMEDAY)
 
-# Long rounds: the fuzzers on libFuzzer, the sanitizer builds, and the program in a bare Debian root.
-soak: deps test-deps
-	@scripts/install-deps soak
+# Long rounds: the fuzzers on libFuzzer, the sanitizer builds, and README's commands in a bare Debian root.
+soak:
+	@scripts/install-deps build test soak
 	@scripts/soak $(SOAK_MINUTES)
 
 bench: build
@@ -32,26 +37,26 @@ bench: build
 install: build
 	@scripts/install $(PREFIX)
 
+# README's commands as a newcomer types them, in a Debian root with nothing but make and git.
+bare-root:
+	@scripts/install-deps bare-root
+	@scripts/try-bare-root
+
 # The whole program and its unit tests for 64-bit Arm, run under qemu's user emulation.
-test-aarch64: deps test-deps
-	@scripts/install-deps aarch64
-	@scripts/build aarch64 -j $(JOBS)
+test-aarch64:
+	@scripts/install-deps build test aarch64-test
+	@scripts/build aarch64 --tests -j $(JOBS)
 	@scripts/run-tests build/aarch64 -j $(JOBS)
 
 format:
 	@git ls-files -- '*.cc' '*.h' | xargs clang-format -i
 
 # Each file as it stands alone, and each folder as if it were one file.
-tidy: deps test-deps
+tidy:
+	@scripts/install-deps build test
 	@scripts/check-names
-	@cmake --preset $(PRESET) -B build/tidy -D CMAKE_UNITY_BUILD=OFF -D CMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
+	@cmake --preset $(PRESET) -B build/tidy -D YOKE_TESTS=ON -D CMAKE_UNITY_BUILD=OFF -D CMAKE_DISABLE_PRECOMPILE_HEADERS=ON >/dev/null
 	@git ls-files -- 'yoke/*.cc' | xargs -P $(JOBS) -n 4 clang-tidy -p build/tidy --quiet
 
 clean:
 	@rm -rf build
-
-deps:
-	@scripts/install-deps build
-
-test-deps:
-	@scripts/install-deps test
