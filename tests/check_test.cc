@@ -145,7 +145,7 @@ TEST(Check, RemembersACleanCheckAndTellsWhatChanged) {
 
 TEST(Check, ReadsThePolicyOfForwardingAndTheRulesBeforeIt) {
   const auto read = [](std::string_view rules) {
-    CheckedNode node;
+    SurveyedNode node;
     read_forward_rules(rules, {"enp1s0f0np0"}, node);
     return fmt::format("{} {}{}", node.forward_policy.value_or("-"), node.forward_accepts,
                        node.forward_exceptions ? " but for some" : "");

@@ -73,14 +73,14 @@ void add_network(const Machine& machine, Traits& traits) {
 }
 
 // Who is found at the far end of each half.
-void add_cabling(const CheckedNode& node, Traits& traits) {
+void add_cabling(const SurveyedNode& node, Traits& traits) {
   for (const PathTrial& path : node.paths) {
     if (!path.small) continue;
     add(traits, fmt::format("{} to {}", path.interface, path.peer), *path.small ? "answers" : "no answer");
   }
 }
 
-Traits traits_of(const CheckedNode& node) {
+Traits traits_of(const SurveyedNode& node) {
   Traits traits;
   if (!node.machine) return {{"node", "could not be looked at"}};
   add_system(*node.machine, traits);
@@ -106,14 +106,14 @@ void compare(const std::string& node, const Traits& before, const Traits& now, s
   }
 }
 
-const CheckedNode* find_node(const CheckFacts& facts, const std::string& name) {
-  for (const CheckedNode& node : facts.nodes) {
+const SurveyedNode* find_node(const Survey& facts, const std::string& name) {
+  for (const SurveyedNode& node : facts.nodes) {
     if (node.name == name) return &node;
   }
   return nullptr;
 }
 
-void compare_rates(const CheckFacts& before, const CheckFacts& now, std::vector<FactChange>& changes) {
+void compare_rates(const Survey& before, const Survey& now, std::vector<FactChange>& changes) {
   if (!before.measurement || !now.measurement) return;
   for (const HalfMeasurement& then : before.measurement->halves) {
     for (const HalfMeasurement& half : now.measurement->halves) {
@@ -129,10 +129,10 @@ void compare_rates(const CheckFacts& before, const CheckFacts& now, std::vector<
 
 }  // namespace
 
-std::vector<FactChange> find_changes(const CheckFacts& before, const CheckFacts& now) {
+std::vector<FactChange> find_changes(const Survey& before, const Survey& now) {
   std::vector<FactChange> changes;
-  for (const CheckedNode& then : before.nodes) {
-    const CheckedNode* node = find_node(now, then.name);
+  for (const SurveyedNode& then : before.nodes) {
+    const SurveyedNode* node = find_node(now, then.name);
     if (!node) {
       changes.push_back({then.name, "node", "in the cluster", ""});
     } else if (!node->machine) {
@@ -141,7 +141,7 @@ std::vector<FactChange> find_changes(const CheckFacts& before, const CheckFacts&
       compare(then.name, traits_of(then), traits_of(*node), changes);
     }
   }
-  for (const CheckedNode& node : now.nodes) {
+  for (const SurveyedNode& node : now.nodes) {
     if (!find_node(before, node.name)) changes.push_back({node.name, "node", "", "in the cluster"});
   }
   compare_rates(before, now, changes);

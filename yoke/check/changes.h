@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "yoke/base/document.h"
-#include "yoke/check/facts.h"
+#include "yoke/spec/survey.h"
 
 namespace yoke {
 
@@ -17,7 +17,7 @@ struct FactChange {
   friend bool operator==(const FactChange&, const FactChange&) = default;
 };
 
-std::vector<FactChange> find_changes(const CheckFacts& before, const CheckFacts& now);
+std::vector<FactChange> find_changes(const Survey& before, const Survey& now);
 Document to_json(const std::vector<FactChange>& changes);
 
 }  // namespace yoke

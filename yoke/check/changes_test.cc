@@ -8,7 +8,7 @@ namespace yoke {
 namespace {
 
 TEST(Changes, ThereAreNoneInTheSameFactsAndInWhatAlwaysDiffers) {
-  CheckFacts now = made_pair();
+  Survey now = made_pair();
   now.nodes[1].machine->memory.available = Bytes{1LL << 30};
   now.nodes[1].machine->gpus[0].temperature_c = 77;
   now.nodes[1].clock_ahead = Seconds{-0.2};
@@ -16,7 +16,7 @@ TEST(Changes, ThereAreNoneInTheSameFactsAndInWhatAlwaysDiffers) {
 }
 
 TEST(Changes, NameNodeWhatBeforeAndNow) {
-  CheckFacts now = made_pair();
+  Survey now = made_pair();
   now.nodes[1].machine->kernel = "7.0.0-1019-nvidia";
   now.nodes[1].machine->nccl[0].build_id = "a7f420a1";
   interface_of(now, 1, kHalfB).mtu = 1500;
@@ -36,7 +36,7 @@ TEST(Changes, NameNodeWhatBeforeAndNow) {
 }
 
 TEST(Changes, ANodeThatIsGoneOrOffAndANewOneAreTold) {
-  CheckFacts now = made_pair();
+  Survey now = made_pair();
   now.nodes[1].machine.reset();
   now.nodes[1].failure = NodeFailure{NodeFailureKind::kUnreachable, "no answer", ""};
   EXPECT_EQ(find_changes(made_pair(), now), (std::vector<FactChange>{{"spark-2", "node", "answers", "no answer"}}));
@@ -46,9 +46,9 @@ TEST(Changes, ANodeThatIsGoneOrOffAndANewOneAreTold) {
 }
 
 TEST(Changes, RatesCountFromFifteenPercent) {
-  CheckFacts before = made_pair();
+  Survey before = made_pair();
   before.measurement = made_measurement();
-  CheckFacts now = before;
+  Survey now = before;
   now.measurement->halves[0].alone = BitsPerSecond{90e9};
   EXPECT_TRUE(find_changes(before, now).empty());
   now.measurement->halves[0].alone = BitsPerSecond{13e9};
@@ -59,7 +59,7 @@ TEST(Changes, RatesCountFromFifteenPercent) {
 }
 
 TEST(Changes, AHalfThatAnswersNoMoreIsTold) {
-  CheckFacts now = made_pair();
+  Survey now = made_pair();
   now.nodes[0].paths[1].small = false;
   EXPECT_EQ(find_changes(made_pair(), now),
             (std::vector<FactChange>{{"spark-1", "enP2p1s0f0np0 to spark-2", "answers", "no answer"}}));

@@ -52,7 +52,7 @@ void fill_from_machine(HalfEnd& end) {
 }
 
 // Without the cluster file's word: ports of the fabric with a link on any half. One without cable is nobody's fault.
-std::vector<HalfEnd> cabled_halves(const CheckedNode& node) {
+std::vector<HalfEnd> cabled_halves(const SurveyedNode& node) {
   std::vector<HalfEnd> ends;
   std::set<int> cabled;
   for (const NetworkInterface* interface : fabric_interfaces(*node.machine)) {
@@ -65,7 +65,7 @@ std::vector<HalfEnd> cabled_halves(const CheckedNode& node) {
   return ends;
 }
 
-std::vector<HalfEnd> named_halves(const CheckedNode& node, const ClusterNode& place) {
+std::vector<HalfEnd> named_halves(const SurveyedNode& node, const ClusterNode& place) {
   std::vector<HalfEnd> ends;
   for (std::size_t i = 0; i < place.halves.size(); ++i) {
     HalfEnd end{.node = &node,
@@ -78,7 +78,7 @@ std::vector<HalfEnd> named_halves(const CheckedNode& node, const ClusterNode& pl
   return ends;
 }
 
-const ClusterNode* find_place(const CheckFacts& facts, const std::string& name) {
+const ClusterNode* find_place(const Survey& facts, const std::string& name) {
   if (!facts.cluster) return nullptr;
   for (const ClusterNode& place : facts.cluster->nodes) {
     if (place.name == name) return &place;
@@ -92,7 +92,7 @@ void join(std::vector<HalfEnd>& halves, std::size_t a, std::size_t b) {
 }
 
 // Two machines with one cable each: its halves belong together whatever their addresses say, which may be the fault.
-bool join_by_cable(const CheckFacts& facts, std::vector<HalfEnd>& halves) {
+bool join_by_cable(const Survey& facts, std::vector<HalfEnd>& halves) {
   if (facts.nodes.size() != 2) return false;
   std::vector<std::set<int>> ports(2);
   for (const HalfEnd& end : halves) ports[end.node == &facts.nodes[1]].insert(end.port);
@@ -105,10 +105,10 @@ bool join_by_cable(const CheckFacts& facts, std::vector<HalfEnd>& halves) {
   return true;
 }
 
-void find_peers(const CheckFacts& facts, std::vector<HalfEnd>& halves) {
+void find_peers(const Survey& facts, std::vector<HalfEnd>& halves) {
   const bool named = std::all_of(halves.begin(), halves.end(), [](const HalfEnd& end) { return end.wanted; });
   if (!named && join_by_cable(facts, halves)) return;
-  std::vector<std::set<const CheckedNode*>> met(halves.size());  // each end has one peer on a node
+  std::vector<std::set<const SurveyedNode*>> met(halves.size());  // each end has one peer on a node
   for (std::size_t i = 0; i < halves.size(); ++i) {
     for (std::size_t j = i + 1; j < halves.size(); ++j) {
       const auto& a = halves[i].wanted ? halves[i].wanted : halves[i].address;
@@ -144,7 +144,7 @@ bool is_within(const Ipv4Prefix& theirs, const NetworkInterface& half) {
 }
 
 // The half of another node to which an address belongs; null: it is this one's, or nobody else has it.
-const HalfEnd* rightful_owner(const ClusterView& view, const CheckedNode& node, const NetworkInterface& interface,
+const HalfEnd* rightful_owner(const ClusterView& view, const SurveyedNode& node, const NetworkInterface& interface,
                               Ipv4 address) {
   const HalfEnd* here = view.find_half(node.name, interface.name);
   if (here && here->wanted && here->wanted->address == address) return nullptr;
@@ -167,9 +167,9 @@ bool HalfEnd::is_up() const {
 
 std::string HalfEnd::title() const { return fmt::format("half {} of port {} ({})", half, port, name); }
 
-ClusterView::ClusterView(const CheckFacts& given)
+ClusterView::ClusterView(const Survey& given)
     : facts(given), mistaken(find_mistaken(given)), lab(given.cluster && given.cluster->lab) {
-  for (const CheckedNode& node : facts.nodes) {
+  for (const SurveyedNode& node : facts.nodes) {
     if (!node.machine || is_mistaken(node)) continue;
     const ClusterNode* place = find_place(facts, node.name);
     std::vector<HalfEnd> ends = place && !place->halves.empty() ? named_halves(node, *place) : cabled_halves(node);
@@ -178,7 +178,7 @@ ClusterView::ClusterView(const CheckFacts& given)
   find_peers(facts, halves);
 }
 
-std::vector<const HalfEnd*> ClusterView::halves_of(const CheckedNode& node) const {
+std::vector<const HalfEnd*> ClusterView::halves_of(const SurveyedNode& node) const {
   std::vector<const HalfEnd*> found;
   for (const HalfEnd& end : halves) {
     if (end.node == &node) found.push_back(&end);
@@ -193,14 +193,14 @@ const HalfEnd* ClusterView::find_half(std::string_view node, std::string_view in
   return nullptr;
 }
 
-const CheckedNode* ClusterView::find_node(std::string_view name) const {
-  for (const CheckedNode& node : facts.nodes) {
+const SurveyedNode* ClusterView::find_node(std::string_view name) const {
+  for (const SurveyedNode& node : facts.nodes) {
     if (node.name == name) return &node;
   }
   return nullptr;
 }
 
-bool ClusterView::is_mistaken(const CheckedNode& node) const {
+bool ClusterView::is_mistaken(const SurveyedNode& node) const {
   return std::any_of(mistaken.begin(), mistaken.end(), [&](const MistakenNode& one) { return one.node == &node; });
 }
 
@@ -261,7 +261,7 @@ bool shares_a_subnet(const ClusterView& view, const HalfEnd& end) {
 
 std::vector<DoubleAddress> double_addresses(const ClusterView& view) {
   std::vector<DoubleAddress> found;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || view.is_mistaken(node)) continue;
     for (const NetworkInterface& interface : node.machine->interfaces) {
       // Every machine has docker0 and lo, with the same addresses everywhere.

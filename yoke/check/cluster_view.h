@@ -1,4 +1,4 @@
-// The facts as rules want to see them: every half in use with both of its ends. Pointers go into the CheckFacts, which
+// The facts as rules want to see them: every half in use with both of its ends. Pointers go into the Survey, which
 // must outlive the view.
 #pragma once
 #include <optional>
@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "yoke/check/facts.h"
 #include "yoke/spec/hardware.h"
+#include "yoke/spec/survey.h"
 
 namespace yoke {
 
 // One node's end of a half. In use are the halves that the cluster file names; without these, both halves of every port
 // of the fabric (yoke/spec/fabric.h) that has a link on one of them.
 struct HalfEnd {
-  const CheckedNode* node = nullptr;
+  const SurveyedNode* node = nullptr;
   std::string name;                             // of the interface
   const NetworkInterface* interface = nullptr;  // null: the cluster file names one that the machine does not have
   const RdmaDevice* rdma = nullptr;             // null: none
@@ -41,28 +41,28 @@ struct HalfEnd {
 // A machine that is not the node as which it was reached: the cluster file is wrong, and whatever else it says of the
 // node's halves would be held against another machine.
 struct MistakenNode {
-  const CheckedNode* node = nullptr;
+  const SurveyedNode* node = nullptr;
   std::string really;     // the node's name whose machine it is
   bool is_twice = false;  // that one was reached as itself too
   std::string evidence;
 };
 
 struct ClusterView {
-  explicit ClusterView(const CheckFacts& facts);
+  explicit ClusterView(const Survey& facts);
 
-  const CheckFacts& facts;
+  const Survey& facts;
   std::vector<MistakenNode> mistaken;
   std::vector<HalfEnd> halves;  // node by node, port by port; none of mistaken nodes
   bool lab = false;             // virtual nodes: they show another machine's hardware but have their own limits
 
-  std::vector<const HalfEnd*> halves_of(const CheckedNode& node) const;
+  std::vector<const HalfEnd*> halves_of(const SurveyedNode& node) const;
   const HalfEnd* find_half(std::string_view node, std::string_view interface) const;
-  const CheckedNode* find_node(std::string_view name) const;
-  bool is_mistaken(const CheckedNode& node) const;
+  const SurveyedNode* find_node(std::string_view name) const;
+  bool is_mistaken(const SurveyedNode& node) const;
   int mtu_wanted() const;
 };
 
-std::vector<MistakenNode> find_mistaken(const CheckFacts& facts);
+std::vector<MistakenNode> find_mistaken(const Survey& facts);
 // Both ends work and are in one network.
 bool are_joined(const HalfEnd& a, const HalfEnd& b);
 // Addresses of two halves of one node that lie in one network.
@@ -77,7 +77,7 @@ Ipv4Prefix address_within(const NetworkInterface& outsider, const NetworkInterfa
 bool shares_a_subnet(const ClusterView& view, const HalfEnd& end);
 // An interface that has a half's address although another node's half has it, and by the cluster file should.
 struct DoubleAddress {
-  const CheckedNode* node = nullptr;
+  const SurveyedNode* node = nullptr;
   const NetworkInterface* interface = nullptr;
   const HalfEnd* owner = nullptr;
   Ipv4 address;

@@ -7,7 +7,7 @@ namespace yoke {
 namespace {
 
 TEST(Explained, APinnedHalfThatIsDownIsToldAsThat) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   interface_of(facts, 1, kHalfA).up = interface_of(facts, 1, kHalfA).carrier = false;
   interface_of(facts, 0, kHalfA).carrier = false;
   set_in_environment(facts, "GLOO_SOCKET_IFNAME", kHalfA);
@@ -16,7 +16,7 @@ TEST(Explained, APinnedHalfThatIsDownIsToldAsThat) {
 }
 
 TEST(Explained, ARingPathIsBrokenByTheHalfThatIsDown) {
-  CheckFacts facts = ring_with_far_end();
+  Survey facts = ring_with_far_end();
   facts.nodes[0].far[0].routed = true;
   facts.nodes[0].far[0].routes = {kHalfA};
   facts.nodes[0].machine->routes.push_back({.destination = Ipv4Prefix{made_address(102, 2).address, 32},
@@ -33,7 +33,7 @@ TEST(Explained, ARingPathIsBrokenByTheHalfThatIsDown) {
 }
 
 TEST(Explained, AFailedAllReduceIsToldWhereNothingElseIs) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   facts.measurement->all_reduce_failure = "NCCL: unhandled system error";
   EXPECT_EQ(rules_of(facts), "collective-failed - -") << "by sockets it went well";
@@ -46,8 +46,8 @@ TEST(Explained, AFailedAllReduceIsToldWhereNothingElseIs) {
 }
 
 TEST(Explained, SilenceIsAFirewallsWhereOneEndDropsPackets) {
-  CheckFacts facts = made_pair();
-  for (CheckedNode& node : facts.nodes) {
+  Survey facts = made_pair();
+  for (SurveyedNode& node : facts.nodes) {
     for (PathTrial& path : node.paths) path.small = path.large = path.connects = false;
   }
   EXPECT_EQ(rules_of(facts), "half-silent spark-1 enp1s0f0np0; half-silent spark-1 enP2p1s0f0np0");
@@ -59,7 +59,7 @@ TEST(Explained, SilenceIsAFirewallsWhereOneEndDropsPackets) {
 }
 
 TEST(Explained, ANameIsWrongWhereItsFirstAddressIsAnothers) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   const Ipv4 first = interface_of(facts, 0, "enP7s7").addresses.at(0).address;
   const Ipv4 second = interface_of(facts, 1, "enP7s7").addresses.at(0).address;
   facts.nodes[1].names = {{"spark-2", {first}}};
@@ -71,13 +71,13 @@ TEST(Explained, ANameIsWrongWhereItsFirstAddressIsAnothers) {
 }
 
 TEST(Explained, OnePortWithAnothersHardwareAddressMakesNoOtherMachine) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   interface_of(facts, 1, kHalfA).mac = interface_of(facts, 0, kHalfA).mac = "4c:bb:47:00:00:01";
   EXPECT_EQ(rules_of(facts), "");
 }
 
 TEST(Explained, ARefusalWhileMeasuringIsAFirewallUnlessNobodyHasOne) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   facts.measurement->all_reduce.reset();
   for (HalfMeasurement& half : facts.measurement->halves) {
@@ -94,7 +94,7 @@ TEST(Explained, ARefusalWhileMeasuringIsAFirewallUnlessNobodyHasOne) {
 }
 
 TEST(Explained, HalvesInOneNetworkAccountForTheRouteByTheOther) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   for (std::size_t node : {0U, 1U}) {
     const int host = 101 + static_cast<int>(node);
     interface_of(facts, node, kHalfB).addresses = {made_address(100, host)};
@@ -110,13 +110,13 @@ TEST(Explained, HalvesInOneNetworkAccountForTheRouteByTheOther) {
 }
 
 TEST(Explained, ADownHalfIsNotToldAgainByWhatItDoesNotCarry) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   interface_of(facts, 1, kHalfB).up = interface_of(facts, 1, kHalfB).carrier = false;
   interface_of(facts, 1, kHalfB).addresses.clear();
   interface_of(facts, 0, kHalfB).carrier = false;
   rdma_of(facts, 1, "roceP2p1s0f0").state = "DOWN";
-  for (CheckedNode& node : facts.nodes) node.paths[1].small = node.paths[1].large = node.paths[1].connects = false;
+  for (SurveyedNode& node : facts.nodes) node.paths[1].small = node.paths[1].large = node.paths[1].connects = false;
   for (HalfMeasurement& half : facts.measurement->halves) {
     if (half.from_interface != kHalfB) continue;
     half.alone = half.together = half.both_ways = {};
@@ -128,7 +128,7 @@ TEST(Explained, ADownHalfIsNotToldAgainByWhatItDoesNotCarry) {
 }
 
 TEST(Explained, ANarrowPcieLinkAccountsForHalfTheRateButNotForATenth) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   facts.measurement->all_reduce.reset();
   interface_of(facts, 1, kHalfB).pcie = PcieLink{32, 2, 32, 4};
@@ -144,7 +144,7 @@ TEST(Explained, ANarrowPcieLinkAccountsForHalfTheRateButNotForATenth) {
 }
 
 TEST(Explained, AHalfSwitchedOffAtEachEndIsTwoHalvesNotAPort) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   for (const auto& [node, half] : {std::pair{0U, kHalfA}, std::pair{1U, kHalfB}}) {
     interface_of(facts, node, half).up = interface_of(facts, node, half).carrier = false;
     interface_of(facts, 1 - node, half).carrier = false;
@@ -153,7 +153,7 @@ TEST(Explained, AHalfSwitchedOffAtEachEndIsTwoHalvesNotAPort) {
 }
 
 TEST(Explained, ANodeThatIsOffAccountsForItsHalfButNotForTheOneSwitchedOffHere) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.nodes[1] = {.name = "spark-2", .machine = {}, .failure = NodeFailure{NodeFailureKind::kUnreachable, "no", ""}};
   for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 0, half).carrier = false;
   interface_of(facts, 0, kHalfA).up = false;
@@ -161,7 +161,7 @@ TEST(Explained, ANodeThatIsOffAccountsForItsHalfButNotForTheOneSwitchedOffHere) 
 }
 
 TEST(Explained, HalvesWhoseAddressesWereSwappedAtBothEndsHaveOthersThanTheFile) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   for (const std::size_t node : {0U, 1U}) {
     std::swap(interface_of(facts, node, kHalfA).addresses, interface_of(facts, node, kHalfB).addresses);
     std::swap(rdma_of(facts, node, "rocep1s0f0").gids, rdma_of(facts, node, "roceP2p1s0f0").gids);
@@ -175,7 +175,7 @@ TEST(Explained, HalvesWhoseAddressesWereSwappedAtBothEndsHaveOthersThanTheFile) 
 }
 
 TEST(Explained, TwoFaultsOnDifferentHalvesAreBothTold) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   facts.measurement->all_reduce.reset();
   interface_of(facts, 1, kHalfA).mtu = 1500;
@@ -186,14 +186,14 @@ TEST(Explained, TwoFaultsOnDifferentHalvesAreBothTold) {
 }
 
 TEST(Explained, SwappedAddressesOfNodesAreToldAloneOfBoth) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   std::swap(facts.nodes[0].machine, facts.nodes[1].machine);
   EXPECT_EQ(rules_of(facts), "nodes-swapped spark-1 -; nodes-swapped spark-2 -");
 }
 
 TEST(Explained, AWrongPrefixAccountsForNetworksThatOverlap) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   interface_of(facts, 0, kHalfA).addresses[0].length = 16;  // holds half B's and the management's network
   EXPECT_EQ(rules_of(facts), "prefix-differs spark-1 enp1s0f0np0");
 }

@@ -7,7 +7,7 @@ namespace yoke {
 namespace {
 
 // Moves the address of a half, and what follows from it, to a VLAN over it.
-void put_into_vlan(CheckFacts& facts, std::size_t node, const char* half) {
+void put_into_vlan(Survey& facts, std::size_t node, const char* half) {
   NetworkInterface& base = interface_of(facts, node, half);
   NetworkInterface vlan{.name = fmt::format("{}.100", half), .kind = InterfaceKind::kVirtual, .mac = "", .mtu = 9000};
   vlan.up = vlan.carrier = true;
@@ -23,7 +23,7 @@ void put_into_vlan(CheckFacts& facts, std::size_t node, const char* half) {
 }
 
 TEST(Fabrics, HalvesMayHaveTheirAddressesByVlans) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.cluster.reset();
   for (const std::size_t node : {0U, 1U}) {
     for (const char* half : {kHalfA, kHalfB}) put_into_vlan(facts, node, half);
@@ -34,14 +34,14 @@ TEST(Fabrics, HalvesMayHaveTheirAddressesByVlans) {
 }
 
 TEST(Fabrics, AVlanThatTheClusterFileDoesNotNameIsNotTheHalfs) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   put_into_vlan(facts, 1, kHalfB);
   EXPECT_EQ(rules_of(facts), "half-unaddressed spark-2 enP2p1s0f0np0");
   EXPECT_NE(run_rules(facts)[0].evidence.find("enP2p1s0f0np0.100 has 192.168.101.2/24"), std::string::npos);
 }
 
 TEST(Fabrics, InfiniBandWorksWithoutIpAndWithItsOwnMtu) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.cluster.reset();
   for (const std::size_t node : {0U, 1U}) {
     for (const char* half : {kHalfA, kHalfB}) {
@@ -87,14 +87,14 @@ Machine made_server() {
   return machine;
 }
 
-CheckFacts alone(Machine machine) {
-  CheckFacts facts;
+Survey alone(Machine machine) {
+  Survey facts;
   facts.nodes = {{.name = machine.hostname, .machine = std::move(machine)}};
   return facts;
 }
 
 TEST(Fabrics, ANicForStorageIsNone) {
-  CheckFacts facts = alone(made_server());
+  Survey facts = alone(made_server());
   EXPECT_EQ(rules_of(facts), "");
   interface_of(facts, 0, "ens7np0").mtu = 1500;
   rdma_of(facts, 0, "mlx5_2").rate = BitsPerSecond{400e9};
@@ -102,7 +102,7 @@ TEST(Fabrics, ANicForStorageIsNone) {
 }
 
 TEST(Fabrics, ANicOfTheSameBoardThatIsBesideNoGpuIsNone) {
-  CheckFacts facts = alone(made_server());
+  Survey facts = alone(made_server());
   rdma_of(facts, 0, "mlx5_8").board = "NVD0000000100";
   EXPECT_EQ(rules_of(facts), "mtu-small gpu-1 ens8np0; port-slow gpu-1 ens8np0");
   DeviceTopology& topology = facts.nodes[0].machine->topology.emplace();
@@ -118,7 +118,7 @@ TEST(Fabrics, ANicOfTheSameBoardThatIsBesideNoGpuIsNone) {
 }
 
 TEST(Fabrics, AServersNicsMayAllBeSlowerThanTheCataloguesButNotOneOfThem) {
-  CheckFacts facts = alone(made_server());
+  Survey facts = alone(made_server());
   for (RdmaDevice& device : facts.nodes[0].machine->rdma_devices) device.rate = BitsPerSecond{200e9};
   EXPECT_EQ(rules_of(facts), "");
   facts.nodes.push_back({.name = "gpu-2", .machine = made_server()});

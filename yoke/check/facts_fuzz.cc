@@ -10,7 +10,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto facts = yoke::try_to([&] { return yoke::check_facts_from_json(yoke::parse_json(text, "facts")); });
+  const auto facts = yoke::try_to([&] { return yoke::survey_from_json(yoke::parse_json(text, "facts")); });
   if (!facts) {
     YOKE_CHECK(!facts.error().message().empty());
     return 0;
@@ -19,6 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     YOKE_CHECK(!finding.rule.empty() && !finding.what.empty() && !finding.consequence.empty(), "{}", finding.rule);
   }
   YOKE_CHECK(yoke::find_changes(*facts, *facts).empty());
-  YOKE_CHECK(yoke::check_facts_from_json(yoke::parse_json(yoke::print_json(to_json(*facts)), "again")) == *facts);
+  YOKE_CHECK(yoke::survey_from_json(yoke::parse_json(yoke::print_json(to_json(*facts)), "again")) == *facts);
   return 0;
 }

@@ -95,7 +95,7 @@ AdviceList find_roce_v1_gids(const ClusterView& view) {
 
 AdviceList find_stale_gid_pins(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     for (const NetworkSetting& setting : node.machine->settings) {
       int pinned = -1;

@@ -44,7 +44,7 @@ LinkedGpus linked_gpus(const DeviceTopology& topology) {
 
 AdviceList find_dead_gpus(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || view.lab) continue;  // a lab shows GPUs on the bus that nobody has
     const Machine& machine = *node.machine;
     const auto lost =
@@ -62,7 +62,7 @@ AdviceList find_dead_gpus(const ClusterView& view) {
 
 AdviceList find_stuck_gpus(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     for (const Gpu& gpu : node.machine->gpus) {
       if (gpu.utilization_percent.value_or(0) < kBusyPercent || !gpu.clock_mhz || !gpu.clock_mhz_max) continue;
@@ -83,7 +83,7 @@ AdviceList find_stuck_gpus(const ClusterView& view) {
 
 AdviceList find_gpus_off_nvlink(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || !node.machine->topology) continue;
     const LinkedGpus gpus = linked_gpus(*node.machine->topology);
     const auto linked = std::count_if(gpus.links.begin(), gpus.links.end(), [](std::size_t n) { return n > 0; });

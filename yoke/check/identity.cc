@@ -38,15 +38,15 @@ std::size_t count_held(const Machine& machine, const ClusterNode& place) {
   }));
 }
 
-const Machine* machine_of(const CheckFacts& facts, const std::string& name) {
-  for (const CheckedNode& node : facts.nodes) {
+const Machine* machine_of(const Survey& facts, const std::string& name) {
+  for (const SurveyedNode& node : facts.nodes) {
     if (node.name == name && node.machine) return &*node.machine;
   }
   return nullptr;
 }
 
 // The node whose halves' addresses are all here, while its own machine, where it was reached, has none of them.
-const ClusterNode* owner_of_addresses(const CheckFacts& facts, const CheckedNode& node) {
+const ClusterNode* owner_of_addresses(const Survey& facts, const SurveyedNode& node) {
   const ClusterNode* own = nullptr;
   const ClusterNode* owner = nullptr;
   for (const ClusterNode& place : facts.cluster->nodes) {
@@ -69,11 +69,11 @@ std::string where_to_correct(const MistakenNode& found) {
 
 }  // namespace
 
-std::vector<MistakenNode> find_mistaken(const CheckFacts& facts) {
+std::vector<MistakenNode> find_mistaken(const Survey& facts) {
   std::vector<MistakenNode> mistaken;
-  for (const CheckedNode& node : facts.nodes) {
+  for (const SurveyedNode& node : facts.nodes) {
     if (!node.machine) continue;
-    for (const CheckedNode* other = facts.nodes.data(); other != &node; ++other) {
+    for (const SurveyedNode* other = facts.nodes.data(); other != &node; ++other) {
       const auto mac = other->machine ? shared_mac(*other->machine, *node.machine) : std::nullopt;
       if (!mac) continue;
       mistaken.push_back({.node = &node,

@@ -9,7 +9,7 @@ namespace yoke {
 namespace {
 
 TEST(Legitimate, ManagementAsTheWayToMeetAndNvidiasOwnListOfAllFourDevices) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   for (const char* variable : {"NCCL_SOCKET_IFNAME", "UCX_NET_DEVICES", "OMPI_MCA_btl_tcp_if_include"}) {
     set_in_environment(facts, variable, "enP7s7");
   }
@@ -19,7 +19,7 @@ TEST(Legitimate, ManagementAsTheWayToMeetAndNvidiasOwnListOfAllFourDevices) {
 }
 
 TEST(Legitimate, ExcludingPinsExactPinsNetworksAndARightGidIndex) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   set_in_environment(facts, "NCCL_SOCKET_IFNAME", "^docker0,lo");
   set_in_environment(facts, "NCCL_IB_HCA", "=rocep1s0f0:1,roceP2p1s0f0:1");
   set_in_environment(facts, "OMPI_MCA_btl_tcp_if_include", "192.168.1.0/24");
@@ -29,7 +29,7 @@ TEST(Legitimate, ExcludingPinsExactPinsNetworksAndARightGidIndex) {
 }
 
 TEST(Legitimate, ListsInWhichOnePortHasNoCableAndRdmaThatIsLeftOn) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   set_in_environment(facts, "NCCL_SOCKET_IFNAME", "enp1s0f0np0,enp1s0f1np1");
   set_in_environment(facts, "UCX_NET_DEVICES", "rocep1s0f0:1,rocep1s0f1:1,roceP2p1s0f0:1");
   set_in_environment(facts, "NCCL_IB_HCA", "^rocep1s0f1,roceP2p1s0f1");
@@ -39,7 +39,7 @@ TEST(Legitimate, ListsInWhichOnePortHasNoCableAndRdmaThatIsLeftOn) {
 }
 
 TEST(Legitimate, APortThatIsLeftOutWholeAsOneForStorage) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   Machine& machine = *facts.nodes[1].machine;
   for (const char* half : {"enp1s0f1np1", "enP2p1s0f1np1"}) {
     NetworkInterface& interface = interface_of(facts, 1, half);
@@ -53,7 +53,7 @@ TEST(Legitimate, APortThatIsLeftOutWholeAsOneForStorage) {
 }
 
 TEST(Legitimate, RdmaSwitchedOffWhereThereIsNone) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   set_in_environment(facts, "NCCL_IB_DISABLE", "1");
   for (RdmaDevice& device : facts.nodes[1].machine->rdma_devices) device.state = "DOWN";
   for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 1, half).rdma_device.reset();
@@ -61,7 +61,7 @@ TEST(Legitimate, RdmaSwitchedOffWhereThereIsNone) {
 }
 
 TEST(Legitimate, AnyPinOnOneMachineWithoutACable) {
-  CheckFacts facts;
+  Survey facts;
   facts.nodes = {{.name = "desk", .machine = made_spark(1)}};
   for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 0, half).carrier = false;
   facts.nodes[0].machine->settings = {{"GLOO_SOCKET_IFNAME", "enp1s0f1np1", "environment"}};
@@ -70,7 +70,7 @@ TEST(Legitimate, AnyPinOnOneMachineWithoutACable) {
 
 TEST(Fixes, NameTheDevicesThatAreMeant) {
   const auto fix_of = [](const char* name, const char* value) {
-    CheckFacts facts = made_pair();
+    Survey facts = made_pair();
     set_in_environment(facts, name, value);
     const std::vector<Finding> findings = run_rules(facts);
     return findings.size() == 1 ? findings[0].fix : fmt::format("{} findings", findings.size());
@@ -86,14 +86,14 @@ TEST(Fixes, NameTheDevicesThatAreMeant) {
 }
 
 TEST(Legitimate, ADriftedGidIndexThatNobodyPinned) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   rdma_of(facts, 1, "roceP2p1s0f0").gids[3].index = 4;
   rdma_of(facts, 1, "roceP2p1s0f0").gid_index = 4;
   EXPECT_EQ(rules_of(facts), "");
 }
 
 TEST(Legitimate, AnIdleGpuOnASlowPcieLinkAtALowClock) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   Gpu& gpu = facts.nodes[1].machine->gpus[0];
   gpu.pcie = PcieLink{2.5, 16, 32, 16};
   gpu.utilization_percent = 0;
@@ -103,7 +103,7 @@ TEST(Legitimate, AnIdleGpuOnASlowPcieLinkAtALowClock) {
 }
 
 TEST(Legitimate, ABusyGpuThatIsLimitedByItsPowerNotStuck) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   Gpu& gpu = facts.nodes[1].machine->gpus[0];
   gpu.utilization_percent = 99;
   gpu.clock_mhz = 2400;
@@ -112,13 +112,13 @@ TEST(Legitimate, ABusyGpuThatIsLimitedByItsPowerNotStuck) {
 }
 
 TEST(Legitimate, LoadedMemoryAndUnusedSwap) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.nodes[1].machine->memory.available = Bytes{12LL << 30};
   EXPECT_EQ(rules_of(facts), "");
 }
 
 TEST(Legitimate, ANameThatDoesNotResolveAndWifiBesideTheWire) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.nodes[0].names[0].addresses.clear();
   NetworkInterface wifi{.name = "wlP9s9", .kind = InterfaceKind::kWifi, .mac = "", .up = true};
   wifi.carrier = true;
@@ -128,7 +128,7 @@ TEST(Legitimate, ANameThatDoesNotResolveAndWifiBesideTheWire) {
 }
 
 TEST(Legitimate, DockersPolicyOnAPairAndARingThatForwards) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.nodes[1].forward_policy = "DROP";
   EXPECT_EQ(rules_of(facts), "");
   facts.nodes[0].machine->routes.push_back(
@@ -139,7 +139,7 @@ TEST(Legitimate, DockersPolicyOnAPairAndARingThatForwards) {
 }
 
 TEST(Legitimate, ARingOfThreeWhoseRoutesEndAtTheNeighbour) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.nodes[1].machine->ip_forward = false;
   facts.nodes[1].forward_policy = "DROP";
   add_far_end(facts);
@@ -150,8 +150,8 @@ TEST(Legitimate, ARingOfThreeWhoseRoutesEndAtTheNeighbour) {
 }
 
 TEST(Legitimate, AWiderNetworkBesideAHalfAndOneBridgeOnEveryMachine) {
-  CheckFacts facts = made_pair();
-  for (CheckedNode& node : facts.nodes) {
+  Survey facts = made_pair();
+  for (SurveyedNode& node : facts.nodes) {
     NetworkInterface bridge{.name = "docker0", .kind = InterfaceKind::kBridge, .mac = "", .up = true};
     bridge.carrier = true;
     bridge.addresses = {*parse_ipv4_prefix("172.17.0.1/16")};
@@ -161,7 +161,7 @@ TEST(Legitimate, AWiderNetworkBesideAHalfAndOneBridgeOnEveryMachine) {
   EXPECT_EQ(rules_of(facts), "");
 }
 
-void put_into_bond(CheckFacts& facts, std::size_t node, const char* half) {
+void put_into_bond(Survey& facts, std::size_t node, const char* half) {
   NetworkInterface bond{.name = "bond0", .kind = InterfaceKind::kBond, .mac = "", .mtu = 9000, .up = true};
   bond.carrier = true;
   std::swap(bond.addresses, interface_of(facts, node, half).addresses);
@@ -174,7 +174,7 @@ void put_into_bond(CheckFacts& facts, std::size_t node, const char* half) {
 }
 
 TEST(Legitimate, AHalfThatHasItsAddressByABond) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   put_into_bond(facts, 1, kHalfB);
   EXPECT_EQ(rules_of(facts), "");
   facts.cluster.reset();
@@ -182,7 +182,7 @@ TEST(Legitimate, AHalfThatHasItsAddressByABond) {
 }
 
 TEST(Fixes, OfABondsMemberSpeakOfTheBond) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   put_into_bond(facts, 1, kHalfB);
   interface_of(facts, 1, kHalfB).mtu = interface_of(facts, 1, "bond0").mtu = 1500;
   std::vector<Finding> findings = run_rules(facts);
@@ -198,7 +198,7 @@ TEST(Fixes, OfABondsMemberSpeakOfTheBond) {
 }
 
 TEST(Legitimate, AnMtuOf1500ThatTheClusterFileAsksFor) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.cluster->fabric->mtu = 1500;
   for (const std::size_t node : {0U, 1U}) {
     for (const char* half : {kHalfA, kHalfB}) interface_of(facts, node, half).mtu = 1500;
@@ -207,14 +207,14 @@ TEST(Legitimate, AnMtuOf1500ThatTheClusterFileAsksFor) {
 }
 
 TEST(Legitimate, HalvesThatCarryMoreThanExpectedAloneAndAsExpectedTogether) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   for (HalfMeasurement& half : facts.measurement->halves) half.alone = BitsPerSecond{300e9};
   EXPECT_EQ(rules_of(facts), "");
 }
 
 TEST(Legitimate, AnAllReduceOverTcpBesideALinkByRdma) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   facts.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{3e9};
   facts.measurement->all_reduce->carrier = "direct";
@@ -222,7 +222,7 @@ TEST(Legitimate, AnAllReduceOverTcpBesideALinkByRdma) {
 }
 
 TEST(Legitimate, WhatTcpCarriesOnFastHalvesWithoutPerftest) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   facts.measurement->transports = {"tcp"};
   facts.measurement->all_reduce->carrier = "direct";
@@ -244,7 +244,7 @@ TEST(Legitimate, WhatTcpCarriesOnFastHalvesWithoutPerftest) {
 }
 
 TEST(Legitimate, ARingWithoutRoutesBeyondTheNeighbours) {
-  CheckFacts facts = ring_with_far_end();
+  Survey facts = ring_with_far_end();
   EXPECT_EQ(rules_of(facts), "");
   facts.nodes[0].far[0].routed = true;
   facts.nodes[0].far[0].routes = {"enP7s7"};  // a default route is none of the ring's
@@ -252,7 +252,7 @@ TEST(Legitimate, ARingWithoutRoutesBeyondTheNeighbours) {
 }
 
 TEST(Legitimate, InALabTheLimitsOfThisMachineAreNotTheNodes) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.cluster->lab = "lab";
   Machine& machine = *facts.nodes[1].machine;
   machine.containers.inside = "docker";
@@ -264,7 +264,7 @@ TEST(Legitimate, InALabTheLimitsOfThisMachineAreNotTheNodes) {
 }
 
 TEST(Legitimate, MakeshiftAddressesBesideProperOnes) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   for (const std::size_t node : {0U, 1U}) {
     for (const char* name : {kHalfA, kHalfB, "enP7s7"}) {
       interface_of(facts, node, name).addresses.push_back(*parse_ipv4_prefix("169.254.7.9/16"));
@@ -278,7 +278,7 @@ TEST(Legitimate, MakeshiftAddressesBesideProperOnes) {
 }
 
 TEST(Facts, SurviveJson) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   facts.measurement = made_measurement();
   facts.nodes[1].failure = NodeFailure{NodeFailureKind::kAsks, "asks", "copy the key"};
   facts.nodes[1].forward_policy = "DROP";
@@ -291,7 +291,7 @@ TEST(Facts, SurviveJson) {
   facts.nodes[1].far = {{.peer = "spark-1", .address = made_address(102, 1).address, .reached = true, .routed = false}};
   facts.measurement->all_reduce_failure = "no";
   const Document document = parse_json(print_json(to_json(facts)), "facts");
-  EXPECT_EQ(check_facts_from_json(document), facts);
+  EXPECT_EQ(survey_from_json(document), facts);
 }
 
 TEST(Routes, TheLongestPrefixThenTheLowestMetricThenTheFirstDecides) {

@@ -19,7 +19,7 @@ bool is_caused_by_peer(const ClusterView& view, const HalfEnd& end) {
       end.peers.size() > 1 || (cluster && cluster->fabric && cluster->fabric->topology == Topology::kSwitch);
   if (!end.interface->up || behind_switch) return false;  // behind a switch the link is this node's own
   const bool peer_unseen = std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(),
-                                       [](const CheckedNode& node) { return !node.machine; });
+                                       [](const SurveyedNode& node) { return !node.machine; });
   if (end.peers.empty()) return peer_unseen;
   const HalfEnd& peer = view.halves[end.peers.front()];
   if (!peer.interface) return false;
@@ -108,7 +108,7 @@ Advice shared_with(const HalfEnd& half, const NetworkInterface& outsider) {
                              outsider.name)};
 }
 
-Advice no_port_has_a_link(const CheckedNode& node) {
+Advice no_port_has_a_link(const SurveyedNode& node) {
   return {.node = node.name,
           .what = fmt::format("no fast port of {} has a link", node.name),
           .evidence = "its fast interfaces are without carrier",
@@ -137,7 +137,7 @@ AdviceList find_missing_interfaces(const ClusterView& view) {
 
 AdviceList find_ports_down(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     const std::vector<const HalfEnd*> halves = view.halves_of(node);
     const bool joins = view.facts.nodes.size() > 1 && !view.is_mistaken(node);
@@ -256,7 +256,7 @@ AdviceList find_other_subnets(const ClusterView& view) {
 AdviceList find_shared_subnets(const ClusterView& view) {
   AdviceList list;
   const std::vector<DoubleAddress> doubles = double_addresses(view);
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     const std::vector<const HalfEnd*> halves = view.halves_of(node);
     for (std::size_t i = 0; i < halves.size(); ++i) {
       const auto other = std::find_if(

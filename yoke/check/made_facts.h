@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "yoke/check/facts.h"
 #include "yoke/check/rules.h"
+#include "yoke/spec/survey.h"
 
 namespace yoke {
 
@@ -96,12 +96,12 @@ inline ClusterNode made_place(int number) {
           .halves = {{kHalfA, made_address(100, number)}, {kHalfB, made_address(101, number)}}};
 }
 
-inline CheckFacts made_pair() {
-  CheckFacts facts;
+inline Survey made_pair() {
+  Survey facts;
   facts.cluster = Cluster{.name = "desk", .nodes = {made_place(1), made_place(2)}, .hardware = "spark"};
   facts.cluster->fabric = Fabric{};
   for (const int number : {1, 2}) {
-    CheckedNode node{.name = fmt::format("spark-{}", number), .machine = made_spark(number)};
+    SurveyedNode node{.name = fmt::format("spark-{}", number), .machine = made_spark(number)};
     const int other = 3 - number;
     for (const auto& [interface, subnet] : {std::pair{kHalfA, 100}, std::pair{kHalfB, 101}}) {
       node.paths.push_back({.interface = interface,
@@ -138,14 +138,14 @@ inline Measurement made_measurement() {
   return measurement;
 }
 
-inline NetworkInterface& interface_of(CheckFacts& facts, std::size_t node, std::string_view name) {
+inline NetworkInterface& interface_of(Survey& facts, std::size_t node, std::string_view name) {
   for (NetworkInterface& interface : facts.nodes.at(node).machine->interfaces) {
     if (interface.name == name) return interface;
   }
   throw std::out_of_range("no such interface");
 }
 
-inline RdmaDevice& rdma_of(CheckFacts& facts, std::size_t node, std::string_view name) {
+inline RdmaDevice& rdma_of(Survey& facts, std::size_t node, std::string_view name) {
   for (RdmaDevice& device : facts.nodes.at(node).machine->rdma_devices) {
     if (device.name == name) return device;
   }
@@ -153,7 +153,7 @@ inline RdmaDevice& rdma_of(CheckFacts& facts, std::size_t node, std::string_view
 }
 
 // "rule node subject; …" of all that the rules find.
-inline std::string rules_of(const CheckFacts& facts) {
+inline std::string rules_of(const Survey& facts) {
   std::string names;
   for (const Finding& finding : run_rules(facts)) {
     names += fmt::format("{}{} {} {}", names.empty() ? "" : "; ", finding.rule, finding.node.value_or("-"),
@@ -162,12 +162,12 @@ inline std::string rules_of(const CheckFacts& facts) {
   return names;
 }
 
-inline void set_in_environment(CheckFacts& facts, std::string name, std::string value) {
+inline void set_in_environment(Survey& facts, std::string name, std::string value) {
   facts.nodes[1].machine->settings.push_back({std::move(name), std::move(value), "environment"});
 }
 
 // The end of spark-2's other cable.
-inline void add_far_end(CheckFacts& facts) {
+inline void add_far_end(Survey& facts) {
   NetworkInterface& interface = interface_of(facts, 1, "enp1s0f1np1");
   interface.up = interface.carrier = true;
   interface.addresses = {made_address(102, 2)};
@@ -176,10 +176,10 @@ inline void add_far_end(CheckFacts& facts) {
 }
 
 // A ring as the rules see it: spark-1 reaches spark-2's far end through it.
-inline CheckFacts ring_with_far_end() {
-  CheckFacts facts = made_pair();
+inline Survey ring_with_far_end() {
+  Survey facts = made_pair();
   facts.cluster->fabric->topology = Topology::kRing;
-  for (CheckedNode& node : facts.nodes) node.machine->nccl[0].version = "2.30.7";
+  for (SurveyedNode& node : facts.nodes) node.machine->nccl[0].version = "2.30.7";
   add_far_end(facts);
   facts.nodes[0].far = {
       {.peer = "spark-2", .address = made_address(102, 2).address, .reached = false, .routed = false}};

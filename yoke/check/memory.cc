@@ -12,13 +12,13 @@ constexpr double kAvailableLeast = 0.06;  // of all; a Spark below it (7 GiB) ha
 constexpr Bytes kSwapMost = 1_GiB;
 constexpr double kCachedMost = 0.5;  // of all
 
-bool is_unified(const CheckedNode& node) { return node.machine && node.machine->memory.unified; }
+bool is_unified(const SurveyedNode& node) { return node.machine && node.machine->memory.unified; }
 
 }  // namespace
 
 AdviceList find_low_memory(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     const Memory& memory = node.machine->memory;
     if (!memory.available || !memory.total || memory.total->value <= 0) continue;
@@ -40,7 +40,7 @@ AdviceList find_low_memory(const ClusterView& view) {
 
 AdviceList find_used_swap(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!is_unified(node) || view.lab) continue;  // a lab's nodes share this machine's swap
     const Memory& memory = node.machine->memory;
     if (!memory.swap_total || !memory.swap_free) continue;
@@ -58,7 +58,7 @@ AdviceList find_used_swap(const ClusterView& view) {
 
 AdviceList find_held_page_cache(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!is_unified(node) || view.lab) continue;
     const Memory& memory = node.machine->memory;
     if (!memory.cached || !memory.total || memory.total->value <= 0) continue;

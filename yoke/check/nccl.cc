@@ -90,7 +90,7 @@ std::set<std::string> identities(const Machine& machine) {
 
 AdviceList find_nccl_without_architecture(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     std::set<int> gpus;
     for (const Gpu& gpu : node.machine->gpus) {
@@ -118,7 +118,7 @@ AdviceList find_nccl_without_architecture(const ClusterView& view) {
 
 AdviceList find_bad_nccl_builds(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || !is_gb10(*node.machine)) continue;
     for (const NcclBuild& build : node.machine->nccl) {
       const std::array<int, 3> version = version_of(build);
@@ -141,7 +141,7 @@ AdviceList find_nccl_without_rings(const ClusterView& view) {
   AdviceList list;
   const auto& cluster = view.facts.cluster;
   if (!cluster || !cluster->fabric || cluster->fabric->topology != Topology::kRing || view.lab) return list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || node.machine->nccl.empty()) continue;
     const auto& builds = node.machine->nccl;
     if (std::any_of(builds.begin(), builds.end(), [](const NcclBuild& b) { return version_of(b) >= kFirstWithRings; }))
@@ -157,8 +157,8 @@ AdviceList find_nccl_without_rings(const ClusterView& view) {
 }
 
 AdviceList find_differing_nccls(const ClusterView& view) {
-  const CheckedNode* first = nullptr;
-  for (const CheckedNode& node : view.facts.nodes) {
+  const SurveyedNode* first = nullptr;
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || node.machine->nccl.empty()) continue;
     if (!first) {
       first = &node;

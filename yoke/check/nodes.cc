@@ -12,7 +12,7 @@ namespace {
 AdviceList failures_of(const ClusterView& view, NodeFailureKind kind, std::string_view what,
                        std::string_view consequence) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.failure || node.failure->kind != kind) continue;
     list.push_back({.node = node.name,
                     .subject = {},
@@ -47,7 +47,7 @@ const NetworkInterface* holder_of(const Machine& machine, Ipv4 address) {
 }
 
 struct Held {
-  const CheckedNode* node;
+  const SurveyedNode* node;
   NamedAddress address;
   const NetworkInterface* interface;
 };
@@ -56,7 +56,7 @@ std::vector<Held> held_addresses(const ClusterView& view) {
   std::vector<Held> held;
   if (!view.facts.cluster) return held;
   for (const ClusterNode& place : view.facts.cluster->nodes) {
-    const CheckedNode* node = view.find_node(place.name);
+    const SurveyedNode* node = view.find_node(place.name);
     if (!node || !node->machine) continue;
     for (const NamedAddress& address : addresses_in_file(place)) {
       if (const NetworkInterface* interface = holder_of(*node->machine, address.address)) {
@@ -117,9 +117,9 @@ AdviceList find_bridge_addresses(const ClusterView& view) {
 namespace {
 
 // The cluster's nodes have each address once, but for loopback and the bridges of containers.
-bool is_of_another(const ClusterView& view, const CheckedNode& node, Ipv4 address) {
+bool is_of_another(const ClusterView& view, const SurveyedNode& node, Ipv4 address) {
   if (is_loopback(address) || holder_of(*node.machine, address)) return false;
-  return std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(), [&](const CheckedNode& other) {
+  return std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(), [&](const SurveyedNode& other) {
     return &other != &node && other.machine && holder_of(*other.machine, address);
   });
 }
@@ -128,9 +128,9 @@ bool is_of_another(const ClusterView& view, const CheckedNode& node, Ipv4 addres
 
 AdviceList find_wrong_names(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     for (const NameTrial& trial : node.names) {
-      const CheckedNode* meant = view.find_node(trial.name);
+      const SurveyedNode* meant = view.find_node(trial.name);
       if (!meant || !meant->machine || trial.addresses.empty()) continue;
       if (view.is_mistaken(*meant)) continue;  // the name may well be right
       const bool found =

@@ -39,7 +39,7 @@ struct Ends {
   const HalfEnd* from = nullptr;
   const HalfEnd* to = nullptr;
 };
-std::optional<Ends> ends_of(const ClusterView& view, const CheckedNode& node, const PathTrial& path) {
+std::optional<Ends> ends_of(const ClusterView& view, const SurveyedNode& node, const PathTrial& path) {
   const HalfEnd* from = view.find_half(node.name, path.interface);
   if (!from) return std::nullopt;
   for (const std::size_t index : from->peers) {
@@ -86,9 +86,9 @@ std::string opening_of(const std::string& firewall, const std::string& interface
   return "'nft list ruleset' shows the rule";
 }
 
-using TrialVisitor = std::function<void(const CheckedNode&, const PathTrial&, const Ends&)>;
+using TrialVisitor = std::function<void(const SurveyedNode&, const PathTrial&, const Ends&)>;
 void for_each_trial(const ClusterView& view, const TrialVisitor& visit) {
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     for (const PathTrial& path : node.paths) {
       if (const auto ends = ends_of(view, node, path)) visit(node, path, *ends);
     }
@@ -119,7 +119,7 @@ AdviceList find_differing_mtus(const ClusterView& view) {
 
 AdviceList find_small_mtus(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     std::vector<std::string> names;
     int least = view.mtu_wanted();
     for (const HalfEnd* end : view.halves_of(node)) {
@@ -143,7 +143,7 @@ AdviceList find_small_mtus(const ClusterView& view) {
 AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
   AdviceList list;
   std::set<const HalfEnd*> told;
-  for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
+  for_each_trial(view, [&](const SurveyedNode& node, const PathTrial& path, const Ends& ends) {
     const bool allowed = ends.from->interface->mtu >= path.large_size && ends.to->interface->mtu >= path.large_size;
     if (path.small != true || path.large != false || !allowed || told.contains(ends.to)) return;
     told.insert(ends.from);  // the way back would be told once more
@@ -164,7 +164,7 @@ AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
 AdviceList find_silent_halves(const ClusterView& view) {
   AdviceList list;
   std::set<const HalfEnd*> told;
-  for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
+  for_each_trial(view, [&](const SurveyedNode& node, const PathTrial& path, const Ends& ends) {
     if (path.small != false || path.connects == true || told.contains(ends.to)) return;
     if (swallows_all_at(path, ends)) return;  // the firewall's
     if (shares_a_subnet(view, *ends.from) || shares_a_subnet(view, *ends.to)) return;
@@ -190,14 +190,14 @@ AdviceList find_firewalls(const ClusterView& view) {
     std::vector<const HalfEnd*> ends;
     std::string evidence;  // of the first
   };
-  std::vector<std::pair<const CheckedNode*, Blocked>> blocked;
+  std::vector<std::pair<const SurveyedNode*, Blocked>> blocked;
   const auto tell = [&](const HalfEnd& end, const std::string& evidence) {
     auto found = std::ranges::find(blocked, end.node, [](const auto& pair) { return pair.first; });
     if (found == blocked.end()) found = blocked.insert(found, {end.node, {{}, evidence}});
     std::vector<const HalfEnd*>& ends = found->second.ends;
     if (std::ranges::find(ends, &end) == ends.end()) ends.push_back(&end);
   };
-  for_each_trial(view, [&](const CheckedNode& node, const PathTrial& path, const Ends& ends) {
+  for_each_trial(view, [&](const SurveyedNode& node, const PathTrial& path, const Ends& ends) {
     if (goes_elsewhere(*ends.to, *ends.from)) return;  // where the answer goes elsewhere, it is lost on its way back
     if (const HalfEnd* end = swallows_all_at(path, ends)) {
       tell(*end, fmt::format("no answer between {} and {} ({}), and a packet filter on {} drops packets", node.name,

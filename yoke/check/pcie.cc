@@ -92,7 +92,7 @@ Advice slow_port(const HalfEnd& end, BitsPerSecond rate, BitsPerSecond best) {
 
 AdviceList find_narrow_nics(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     std::map<std::string, const HalfEnd*> narrow;  // by slot
     for (const HalfEnd* end : view.halves_of(node)) {
       if (!end->interface || !end->interface->pcie || !end->interface->pci_address) continue;
@@ -120,7 +120,7 @@ AdviceList find_narrow_nics(const ClusterView& view) {
 
 AdviceList find_narrow_gpus(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     for (const Gpu& gpu : node.machine->gpus) {
       // Only the width: an idle GPU lowers the speed of its link to save power.
@@ -139,7 +139,7 @@ AdviceList find_narrow_gpus(const ClusterView& view) {
 
 AdviceList find_slow_ports(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     std::set<int> told;  // all halves of a port tell its speed
     for (const HalfEnd* end : view.halves_of(node)) {
       const auto rate = agreed_rate(*end);
@@ -153,7 +153,7 @@ AdviceList find_slow_ports(const ClusterView& view) {
 
 AdviceList find_far_nics(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || !node.machine->topology) continue;
     const std::vector<NearestNic> nearest = nearest_nics(*node.machine->topology);
     const auto near_count = std::count_if(nearest.begin(), nearest.end(), [](const NearestNic& nic) {

@@ -25,7 +25,7 @@ constexpr std::array kPins = {
 // Where only this node has no address in it, that has its own rule.
 bool is_known(const ClusterView& view, const Ipv4Prefix& network) {
   const auto contains = [&](const Ipv4Prefix& own) { return network.contains(own.address); };
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     for (const NetworkInterface& interface : node.machine->interfaces) {
       if (std::any_of(interface.addresses.begin(), interface.addresses.end(), contains)) return true;
@@ -35,7 +35,7 @@ bool is_known(const ClusterView& view, const Ipv4Prefix& network) {
                      [&](const HalfEnd& end) { return end.wanted && contains(*end.wanted); });
 }
 
-Pin read_pin(const ClusterView& view, const PinKind& kind, const CheckedNode& node, const NetworkSetting& setting) {
+Pin read_pin(const ClusterView& view, const PinKind& kind, const SurveyedNode& node, const NetworkSetting& setting) {
   Pin pin{.kind = &kind, .node = &node, .setting = &setting, .match = kind.match, .entries = {}};
   std::string_view list = trim(setting.value);
   if (list.starts_with('^')) {
@@ -114,7 +114,7 @@ std::string Pin::write(const std::vector<std::string>& names) const {
 
 std::vector<Pin> pins_of(const ClusterView& view) {
   std::vector<Pin> pins;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     for (const NetworkSetting& setting : node.machine->settings) {
       for (const PinKind& kind : kPins) {

@@ -22,7 +22,7 @@ bool is_pin(std::string_view variable);
 
 struct Pin {
   const PinKind* kind;
-  const CheckedNode* node;
+  const SurveyedNode* node;
   const NetworkSetting* setting;
   bool excludes = false;
   PinMatch match = PinMatch::kExact;

@@ -76,7 +76,7 @@ std::string how_rdma_is_off(const NetworkSetting& setting) {
   return "";
 }
 
-Advice without_rdma(const CheckedNode& node, const NetworkSetting& setting, std::string_view how) {
+Advice without_rdma(const SurveyedNode& node, const NetworkSetting& setting, std::string_view how) {
   return {.node = node.name,
           .subject = setting.name,
           .what = fmt::format("{} keeps NCCL on {} from using RDMA", setting.name, node.name),
@@ -122,7 +122,7 @@ std::string exact_instead(const Pin& pin) {
 AdviceList find_empty_pins(const ClusterView& view) {
   AdviceList list;
   constexpr std::array<std::string_view, 4> kOthers = {"NCCL_IB_GID_INDEX", "NCCL_NET", "NCCL_IB_TC", "NCCL_ALGO"};
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     for (const NetworkSetting& setting : node.machine->settings) {
       const bool known =
@@ -192,7 +192,7 @@ AdviceList find_pins_of_one_half(const ClusterView& view) {
 
 AdviceList find_pins_without_rdma(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || !has_active_rdma(*node.machine)) continue;
     for (const NetworkSetting& setting : node.machine->settings) {
       const std::string how = how_rdma_is_off(setting);

@@ -13,17 +13,17 @@ namespace {
 
 using NameList = std::vector<std::string>;
 
-bool is_half(const ClusterView& view, const CheckedNode& node, const std::string& interface) {
+bool is_half(const ClusterView& view, const SurveyedNode& node, const std::string& interface) {
   return view.find_half(node.name, interface) != nullptr;
 }
 
-bool owns(const ClusterView& view, const CheckedNode& node, Ipv4 address) {
+bool owns(const ClusterView& view, const SurveyedNode& node, Ipv4 address) {
   const auto own = view.halves_of(node);
   return std::any_of(own.begin(), own.end(),
                      [&](const HalfEnd* end) { return end->address && end->address->address == address; });
 }
 
-const CheckedNode* owner_of(const ClusterView& view, Ipv4 address) {
+const SurveyedNode* owner_of(const ClusterView& view, Ipv4 address) {
   for (const HalfEnd& end : view.halves) {
     if (end.address && end.address->address == address) return end.node;
   }
@@ -32,14 +32,14 @@ const CheckedNode* owner_of(const ClusterView& view, Ipv4 address) {
 
 // The nodes through which the main tables lead from one node to an address, and the one at which they end before it.
 struct Walk {
-  std::vector<const CheckedNode*> through;
-  const CheckedNode* stuck = nullptr;
+  std::vector<const SurveyedNode*> through;
+  const SurveyedNode* stuck = nullptr;
   std::string why;  // "has no route to 192.168.102.3"
 };
 
-Walk walk(const ClusterView& view, const CheckedNode& start, Ipv4 address) {
+Walk walk(const ClusterView& view, const SurveyedNode& start, Ipv4 address) {
   Walk found;
-  const CheckedNode* node = &start;
+  const SurveyedNode* node = &start;
   for (std::size_t hops = 0; hops <= view.facts.nodes.size(); ++hops) {
     if (owns(view, *node, address)) return found;
     if (node != &start) found.through.push_back(node);
@@ -53,7 +53,7 @@ Walk walk(const ClusterView& view, const CheckedNode& start, Ipv4 address) {
     if (!is_half(view, *node, route->interface)) {
       return stop(fmt::format("sends what is for {} by {}", to_string(address), route->interface));
     }
-    const CheckedNode* next = owner_of(view, route->gateway.value_or(address));
+    const SurveyedNode* next = owner_of(view, route->gateway.value_or(address));
     if (!next) {
       return stop(fmt::format("sends what is for {} to {}, which no node has", to_string(address),
                               to_string(route->gateway.value_or(address))));
@@ -66,7 +66,7 @@ Walk walk(const ClusterView& view, const CheckedNode& start, Ipv4 address) {
 }
 
 // The address that what a node sends to another carries.
-std::optional<Ipv4> source_towards(const ClusterView& view, const CheckedNode& node, Ipv4 address) {
+std::optional<Ipv4> source_towards(const ClusterView& view, const SurveyedNode& node, Ipv4 address) {
   const Route* route = find_route(*node.machine, address);
   const HalfEnd* end = route ? view.find_half(node.name, route->interface) : nullptr;
   return end && end->address ? std::optional(end->address->address) : std::nullopt;
@@ -80,20 +80,20 @@ struct Suspicion {
 };
 
 // A setting of those that pass it on; of the ends, which filter what comes by another way than their answer goes.
-std::optional<Suspicion> suspect_setting(const Walk& there, const Walk& back, const CheckedNode& node,
-                                         const CheckedNode* peer) {
-  const auto find = [](const CheckedNode& hop, std::string_view word) -> std::optional<Suspicion> {
+std::optional<Suspicion> suspect_setting(const Walk& there, const Walk& back, const SurveyedNode& node,
+                                         const SurveyedNode* peer) {
+  const auto find = [](const SurveyedNode& hop, std::string_view word) -> std::optional<Suspicion> {
     for (const std::string& setting : hop.ring_settings) {
       if (setting.find(word) != std::string::npos) return Suspicion{{hop.name}, "has " + setting};
     }
     return std::nullopt;
   };
   for (const auto& through : {there.through, back.through}) {
-    for (const CheckedNode* hop : through) {
+    for (const SurveyedNode* hop : through) {
       if (auto found = find(*hop, "")) return found;
     }
   }
-  for (const CheckedNode* end : {&node, peer}) {
+  for (const SurveyedNode* end : {&node, peer}) {
     if (!end) continue;
     if (auto found = find(*end, ".rp_filter ")) return found;
   }
@@ -105,22 +105,22 @@ struct RoundTrip {
   Walk there, back;
 
   bool is_whole() const { return !there.stuck && !back.stuck; }
-  std::set<const CheckedNode*> through() const {
-    std::set<const CheckedNode*> all(there.through.begin(), there.through.end());
+  std::set<const SurveyedNode*> through() const {
+    std::set<const SurveyedNode*> all(there.through.begin(), there.through.end());
     all.insert(back.through.begin(), back.through.end());
     return all;
   }
 };
 
-RoundTrip round_trip(const ClusterView& view, const CheckedNode& node, const FarTrial& far) {
+RoundTrip round_trip(const ClusterView& view, const SurveyedNode& node, const FarTrial& far) {
   RoundTrip trip{.there = walk(view, node, far.address), .back = {}};
-  const CheckedNode* peer = view.find_node(far.peer);
+  const SurveyedNode* peer = view.find_node(far.peer);
   const auto source = source_towards(view, node, far.address);
   if (peer && peer->machine && source) trip.back = walk(view, *peer, *source);
   return trip;
 }
 
-Suspicion suspect(const ClusterView& view, const CheckedNode& node, const FarTrial& far) {
+Suspicion suspect(const ClusterView& view, const SurveyedNode& node, const FarTrial& far) {
   if (far.routed == false) return {{node.name}, fmt::format("has no route to {}", to_string(far.address))};
   for (const std::string& way : far.routes) {
     if (is_half(view, node, way)) continue;
@@ -132,7 +132,7 @@ Suspicion suspect(const ClusterView& view, const CheckedNode& node, const FarTri
   }
   if (auto known = suspect_setting(trip.there, trip.back, node, view.find_node(far.peer))) return *known;
   std::set<std::string> all, dropping;
-  for (const CheckedNode* hop : trip.through()) {
+  for (const SurveyedNode* hop : trip.through()) {
     all.insert(hop->name);
     if (hop->drops_packets == true || hop->forward_policy == "DROP") dropping.insert(hop->name);
   }
@@ -143,9 +143,9 @@ Suspicion suspect(const ClusterView& view, const CheckedNode& node, const FarTri
 
 // What the trials whose way leads through a node say of its packet filter: nothing where one fails by what is known.
 enum class Passing { kNotTried, kPasses, kFails };
-Passing tried_through(const ClusterView& view, const CheckedNode& hop) {
+Passing tried_through(const ClusterView& view, const SurveyedNode& hop) {
   Passing found = Passing::kNotTried;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     for (const FarTrial& far : node.far) {
       if (!node.machine || !far.reached || !owner_of(view, far.address)) continue;
       const RoundTrip trip = round_trip(view, node, far);
@@ -162,14 +162,14 @@ Passing tried_through(const ClusterView& view, const CheckedNode& hop) {
   return found;
 }
 
-bool has_ring_route(const ClusterView& view, const CheckedNode& node) {
+bool has_ring_route(const ClusterView& view, const SurveyedNode& node) {
   return std::any_of(node.far.begin(), node.far.end(), [&](const FarTrial& far) {
     return std::any_of(far.routes.begin(), far.routes.end(),
                        [&](const std::string& way) { return is_half(view, node, way); });
   });
 }
 
-bool are_neighbours_by_cable(const ClusterView& view, const CheckedNode& node, const std::string& other) {
+bool are_neighbours_by_cable(const ClusterView& view, const SurveyedNode& node, const std::string& other) {
   const auto own = view.halves_of(node);
   return std::any_of(own.begin(), own.end(), [&](const HalfEnd* end) {
     return std::any_of(end->peers.begin(), end->peers.end(),
@@ -211,7 +211,7 @@ Advice ring_advice(const Suspicion& where, const std::set<std::string>& pairs, c
 
 // Rings of more than three, and any fabric where a fast address is reached through another node. In a ring of three
 // the routes through a neighbour lead to its own far end, which needs no forwarding.
-bool must_forward(const ClusterView& view, const CheckedNode& node) {
+bool must_forward(const ClusterView& view, const SurveyedNode& node) {
   const auto is_of_node = [&](Ipv4 address) {
     for (const HalfEnd* end : view.halves_of(node)) {
       if (end->address && end->address->address == address) return true;
@@ -235,7 +235,7 @@ bool must_forward(const ClusterView& view, const CheckedNode& node) {
 
 AdviceList find_forwarding_off(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || node.machine->ip_forward != false || !must_forward(view, node)) continue;
     list.push_back({.node = node.name,
                     .subject = "net.ipv4.ip_forward",
@@ -249,7 +249,7 @@ AdviceList find_forwarding_off(const ClusterView& view) {
 
 AdviceList find_docker_forward_drops(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     const bool by_policy = node.forward_policy == "DROP" && !node.forward_accepts;
     if (!node.machine || !(by_policy || node.forward_drop) || !must_forward(view, node)) continue;
     // Rules are read in part only: what was tried says more.
@@ -271,7 +271,7 @@ AdviceList find_docker_forward_drops(const ClusterView& view) {
 
 AdviceList find_broken_ring_paths(const ClusterView& view) {
   std::map<Suspicion, std::pair<std::set<std::string>, std::set<std::string>>> found;  // pairs and reasons
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     for (const FarTrial& far : node.far) {
       if (far.reached != false || !owner_of(view, far.address)) continue;

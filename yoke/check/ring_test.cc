@@ -7,11 +7,11 @@ namespace yoke {
 namespace {
 
 // Part of a ring: spark-1 reaches spark-3, on spark-2's other cable, through spark-2.
-CheckFacts made_chain() {
-  CheckFacts facts = made_pair();
+Survey made_chain() {
+  Survey facts = made_pair();
   facts.cluster->fabric->topology = Topology::kRing;
   add_far_end(facts);
-  CheckedNode third{.name = "spark-3", .machine = made_spark(3)};
+  SurveyedNode third{.name = "spark-3", .machine = made_spark(3)};
   third.machine->interfaces[1].addresses = {made_address(102, 3)};
   third.machine->interfaces[3].addresses = {made_address(103, 3)};
   for (const std::size_t i : {0U, 2U}) {
@@ -36,12 +36,12 @@ CheckFacts made_chain() {
   place.halves = {{kHalfA, made_address(102, 3)}, {kHalfB, made_address(103, 3)}};
   facts.cluster->nodes.push_back(std::move(place));
   facts.nodes.push_back(std::move(third));
-  for (CheckedNode& node : facts.nodes) node.machine->nccl[0].version = "2.30.7";
+  for (SurveyedNode& node : facts.nodes) node.machine->nccl[0].version = "2.30.7";
   return facts;
 }
 
 TEST(Ring, AFilterOnARingThatLetsPassWhatWasTriedThroughIt) {
-  CheckFacts facts = made_chain();
+  Survey facts = made_chain();
   facts.nodes[1].drops_packets = true;
   facts.nodes[1].forward_drop = "chain f of table inet mine: policy drop";
   FarTrial& far = facts.nodes[0].far[0];
@@ -59,7 +59,7 @@ TEST(Ring, AFilterOnARingThatLetsPassWhatWasTriedThroughIt) {
 }
 
 TEST(Ring, APolicyOfIptablesThatLetsPassWhatWasTriedThroughIt) {
-  CheckFacts facts = made_chain();
+  Survey facts = made_chain();
   facts.nodes[1].forward_policy = "DROP";
   EXPECT_EQ(rules_of(facts), "");
   facts.nodes[0].far[0].reached = false;

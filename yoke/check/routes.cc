@@ -20,7 +20,7 @@ struct WrongRoute {
   NameList ways;
 };
 
-std::vector<WrongRoute> wrong_routes(const ClusterView& view, const CheckedNode& node) {
+std::vector<WrongRoute> wrong_routes(const ClusterView& view, const SurveyedNode& node) {
   std::vector<WrongRoute> wrong;
   for (const HalfEnd* end : view.halves_of(node)) {
     for (const std::size_t index : end->peers) {
@@ -46,7 +46,7 @@ std::vector<WrongRoute> wrong_routes(const ClusterView& view, const CheckedNode&
 
 AdviceList find_routes_elsewhere(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     std::set<std::string> addresses, ways, halves;
     bool outside = false;
@@ -79,7 +79,7 @@ AdviceList find_routes_elsewhere(const ClusterView& view) {
 
 AdviceList find_missing_routes(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     std::map<const HalfEnd*, NameList> missing;
     for (const WrongRoute& wrong : wrong_routes(view, node)) {

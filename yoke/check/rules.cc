@@ -92,7 +92,7 @@ constexpr std::array kRules = {
 
 std::span<const Rule> rule_table() { return kRules; }
 
-std::vector<Finding> run_rules(const CheckFacts& facts) {
+std::vector<Finding> run_rules(const Survey& facts) {
   const ClusterView view(facts);
   std::vector<Finding> findings;
   for (const Rule& rule : kRules) {

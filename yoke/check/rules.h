@@ -34,7 +34,7 @@ struct Rule {
 std::span<const Rule> rule_table();
 
 // Worst first, then in the table's order.
-std::vector<Finding> run_rules(const CheckFacts& facts);
+std::vector<Finding> run_rules(const Survey& facts);
 
 // By subject, each group in the file of its name. Nodes that cannot be looked at, names and addresses:
 AdviceList find_nodes_asking(const ClusterView& view);

@@ -12,7 +12,7 @@
 namespace yoke {
 namespace {
 
-using Break = std::function<void(CheckFacts&)>;
+using Break = std::function<void(Survey&)>;
 
 struct Case {
   const char* rule;
@@ -22,11 +22,11 @@ struct Case {
   const char* subject = nullptr;
 };
 
-void set(CheckFacts& facts, std::string name, std::string value) {
+void set(Survey& facts, std::string name, std::string value) {
   facts.nodes[1].machine->settings.push_back({std::move(name), std::move(value), "/etc/nccl.conf"});
 }
 
-void fail(CheckFacts& facts, NodeFailureKind kind) {
+void fail(Survey& facts, NodeFailureKind kind) {
   facts.nodes[1].machine.reset();
   facts.nodes[1].paths.clear();
   facts.nodes[1].failure = NodeFailure{kind, "no", "do"};
@@ -34,44 +34,44 @@ void fail(CheckFacts& facts, NodeFailureKind kind) {
   for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 0, half).carrier = false;
 }
 
-void measure(CheckFacts& facts, const std::function<void(HalfMeasurement&)>& change, bool half_b_only = true) {
+void measure(Survey& facts, const std::function<void(HalfMeasurement&)>& change, bool half_b_only = true) {
   facts.measurement = made_measurement();
   for (HalfMeasurement& half : facts.measurement->halves) {
     if (!half_b_only || half.from_interface == kHalfB) change(half);
   }
 }
 
-void make_three_gpus(CheckFacts& facts, std::vector<std::vector<std::string>> paths) {
+void make_three_gpus(Survey& facts, std::vector<std::vector<std::string>> paths) {
   facts.nodes[1].machine->topology = DeviceTopology{{"GPU0", "GPU1", "GPU2", "mlx5_0", "mlx5_1"}, std::move(paths)};
 }
 
 std::vector<Case> link_cases() {
   return {
-      {"ssh-asks", "Asks", [](CheckFacts& f) { fail(f, NodeFailureKind::kAsks); }},
-      {"node-unreachable", "Off", [](CheckFacts& f) { fail(f, NodeFailureKind::kUnreachable); }},
-      {"node-unread", "Unread", [](CheckFacts& f) { fail(f, NodeFailureKind::kOther); }},
-      {"node-twice", "OneAddressForBoth", [](CheckFacts& f) { f.nodes[1].machine = f.nodes[0].machine; }},
+      {"ssh-asks", "Asks", [](Survey& f) { fail(f, NodeFailureKind::kAsks); }},
+      {"node-unreachable", "Off", [](Survey& f) { fail(f, NodeFailureKind::kUnreachable); }},
+      {"node-unread", "Unread", [](Survey& f) { fail(f, NodeFailureKind::kOther); }},
+      {"node-twice", "OneAddressForBoth", [](Survey& f) { f.nodes[1].machine = f.nodes[0].machine; }},
       {"nodes-swapped", "TheOtherWasNotSeen",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[0] = {.name = "spark-1"};
          f.nodes[1].machine = made_spark(1);
        }},
-      {"address-wifi", "Wifi", [](CheckFacts& f) { interface_of(f, 1, "enP7s7").kind = InterfaceKind::kWifi; }},
+      {"address-wifi", "Wifi", [](Survey& f) { interface_of(f, 1, "enP7s7").kind = InterfaceKind::kWifi; }},
       {"address-bridge", "Docker",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.cluster->nodes[1].address = "172.17.0.1";
          NetworkInterface bridge{.name = "docker0", .kind = InterfaceKind::kBridge, .mac = ""};
          bridge.addresses = {*parse_ipv4_prefix("172.17.0.1/16")};
          f.nodes[1].machine->interfaces.push_back(bridge);
        }},
-      {"name-wrong", "Elsewhere", [](CheckFacts& f) { f.nodes[0].names[0].addresses = {*parse_ipv4("10.9.9.9")}; },
+      {"name-wrong", "Elsewhere", [](Survey& f) { f.nodes[0].names[0].addresses = {*parse_ipv4("10.9.9.9")}; },
        "spark-1", "spark-2"},
-      {"name-wrong", "Loopback", [](CheckFacts& f) { f.nodes[0].names[0].addresses = {*parse_ipv4("127.0.1.1")}; },
+      {"name-wrong", "Loopback", [](Survey& f) { f.nodes[0].names[0].addresses = {*parse_ipv4("127.0.1.1")}; },
        "spark-1", "spark-2"},
-      {"interface-missing", "Renamed", [](CheckFacts& f) { f.cluster->nodes[1].halves[1].interface = "eth9"; },
-       "spark-2", "eth9"},
+      {"interface-missing", "Renamed", [](Survey& f) { f.cluster->nodes[1].halves[1].interface = "eth9"; }, "spark-2",
+       "eth9"},
       {"port-down", "CablePulledHere",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          for (const char* half : {kHalfA, kHalfB}) {
            interface_of(f, 1, half).up = interface_of(f, 1, half).carrier = false;
            interface_of(f, 0, half).carrier = false;
@@ -79,22 +79,22 @@ std::vector<Case> link_cases() {
        },
        "spark-2", "port 0"},
       {"port-down", "NoCarrierAtBothEndsIsToldOnce",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          for (const std::size_t node : {0U, 1U}) {
            for (const char* half : {kHalfA, kHalfB}) interface_of(f, node, half).carrier = false;
          }
        },
        "spark-1"},
       {"half-down", "HalfSwitchedOff",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          interface_of(f, 1, kHalfB).up = interface_of(f, 1, kHalfB).carrier = false;
          interface_of(f, 0, kHalfB).carrier = false;
        },
        "spark-2", kHalfB},
-      {"half-unaddressed", "NoAddress", [](CheckFacts& f) { interface_of(f, 1, kHalfB).addresses.clear(); }, "spark-2",
+      {"half-unaddressed", "NoAddress", [](Survey& f) { interface_of(f, 1, kHalfB).addresses.clear(); }, "spark-2",
        kHalfB},
       {"address-differs", "OtherHost",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          interface_of(f, 1, kHalfA).addresses = {made_address(100, 77)};
          for (GidEntry& gid : rdma_of(f, 1, "rocep1s0f0").gids) {
            if (gid.ipv4) gid.ipv4 = made_address(100, 77).address;
@@ -102,26 +102,25 @@ std::vector<Case> link_cases() {
        },
        "spark-2", kHalfA},
       {"address-twice", "ThePeersAddressToo",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          interface_of(f, 1, kHalfB).addresses.push_back(made_address(101, 1));
          f.nodes[0].paths[1].small = f.nodes[0].paths[1].large = f.nodes[0].paths[1].connects = false;
        },
        "spark-2", kHalfB},
       {"address-twice", "OnTheManagementPortOfThePeer",
-       [](CheckFacts& f) { interface_of(f, 1, "enP7s7").addresses.push_back(made_address(101, 1)); }, "spark-2",
-       "enP7s7"},
-      {"prefix-differs", "AHost", [](CheckFacts& f) { interface_of(f, 1, kHalfB).addresses[0].length = 32; }, "spark-2",
+       [](Survey& f) { interface_of(f, 1, "enP7s7").addresses.push_back(made_address(101, 1)); }, "spark-2", "enP7s7"},
+      {"prefix-differs", "AHost", [](Survey& f) { interface_of(f, 1, kHalfB).addresses[0].length = 32; }, "spark-2",
        kHalfB},
-      {"prefix-differs", "AllOf192168", [](CheckFacts& f) { interface_of(f, 1, kHalfA).addresses[0].length = 16; },
+      {"prefix-differs", "AllOf192168", [](Survey& f) { interface_of(f, 1, kHalfA).addresses[0].length = 16; },
        "spark-2", kHalfA},
       {"prefix-differs", "WithoutAClusterFile",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.cluster.reset();
          interface_of(f, 1, kHalfB).addresses[0].length = 25;
        },
        "spark-2", kHalfB},
       {"subnet-differs", "OtherNetwork",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          interface_of(f, 1, kHalfB).addresses = {made_address(55, 2)};
          for (GidEntry& gid : rdma_of(f, 1, "roceP2p1s0f0").gids) {
            if (gid.ipv4) gid.ipv4 = made_address(55, 2).address;
@@ -129,7 +128,7 @@ std::vector<Case> link_cases() {
        },
        "spark-2", kHalfB},
       {"subnet-shared", "OneNetwork",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          interface_of(f, 1, kHalfB).addresses = {made_address(100, 102)};
          for (GidEntry& gid : rdma_of(f, 1, "roceP2p1s0f0").gids) {
            if (gid.ipv4) gid.ipv4 = made_address(100, 102).address;
@@ -137,20 +136,19 @@ std::vector<Case> link_cases() {
        },
        "spark-2", kHalfB},
       {"subnet-shared", "WithTheManagementPort",
-       [](CheckFacts& f) { interface_of(f, 1, "enP7s7").addresses.push_back(made_address(101, 77)); }, "spark-2",
-       "enP7s7"},
-      {"mtu-differs", "OneEnd", [](CheckFacts& f) { interface_of(f, 1, kHalfB).mtu = 1500; }, "spark-2", kHalfB},
+       [](Survey& f) { interface_of(f, 1, "enP7s7").addresses.push_back(made_address(101, 77)); }, "spark-2", "enP7s7"},
+      {"mtu-differs", "OneEnd", [](Survey& f) { interface_of(f, 1, kHalfB).mtu = 1500; }, "spark-2", kHalfB},
       {"mtu-small", "BothEndsOfBothHalves",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes.pop_back();  // one machine, so that one is told
          f.nodes[0].paths.clear();
          for (const char* half : {kHalfA, kHalfB}) interface_of(f, 0, half).mtu = 1500;
        },
        "spark-1"},
       {"jumbo-blocked", "SwitchInBetween",
-       [](CheckFacts& f) { f.nodes[0].paths[1].large = f.nodes[1].paths[1].large = false; }, "spark-1", kHalfB},
+       [](Survey& f) { f.nodes[0].paths[1].large = f.nodes[1].paths[1].large = false; }, "spark-1", kHalfB},
       {"route-elsewhere", "HostRoutes",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          auto& routes = f.nodes[1].machine->routes;
          routes.insert(routes.begin(), {.destination = Ipv4Prefix{made_address(100, 1).address, 32},
                                         .gateway = made_address(1, 21).address,
@@ -159,61 +157,61 @@ std::vector<Case> link_cases() {
        },
        "spark-2", "enP7s7"},
       {"route-elsewhere", "ByTheOtherHalf",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[1].paths[0].routed = true;
          f.nodes[1].paths[0].routes = {kHalfB};
          f.nodes[0].paths[0].small = f.nodes[0].paths[0].large = f.nodes[0].paths[0].connects = false;
        },
        "spark-2", kHalfB},
       {"route-elsewhere", "ByBothHalves",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[1].paths[0].routed = true;
          f.nodes[1].paths[0].routes = {kHalfA, kHalfB};
        },
        "spark-2", kHalfB},
       {"route-missing", "NoneOrABlackHole",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[1].paths[1].routed = false;
          f.nodes[0].paths[1].small = f.nodes[0].paths[1].large = f.nodes[0].paths[1].connects = false;
        },
        "spark-2", kHalfB},
       {"half-silent", "NoAnswer",
-       [](CheckFacts& f) {
-         for (CheckedNode& node : f.nodes) {
+       [](Survey& f) {
+         for (SurveyedNode& node : f.nodes) {
            node.paths[1].small = node.paths[1].large = node.paths[1].connects = false;
          }
        },
        "spark-1", kHalfB},
       {"firewall", "SwallowsConnections",
-       [](CheckFacts& f) { f.nodes[0].paths[0].connects = f.nodes[0].paths[1].connects = false; }},
+       [](Survey& f) { f.nodes[0].paths[0].connects = f.nodes[0].paths[1].connects = false; }},
       {"firewall", "OfTheCallerWhereOnlyItDropsPackets",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[0].drops_packets = false;
          f.nodes[1].drops_packets = true;
          f.nodes[1].paths[1].connects = false;
        },
        "spark-2", kHalfB},
       {"forwarding-off", "RingNode",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[0].machine->routes.push_back(
              {.destination = made_address(120, 0), .gateway = made_address(100, 2).address, .interface = kHalfA});
          f.nodes[1].machine->ip_forward = false;
        }},
       {"docker-forward", "RingNodeWithDocker",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[0].machine->routes.push_back(
              {.destination = made_address(120, 0), .gateway = made_address(100, 2).address, .interface = kHalfA});
          f.nodes[1].forward_policy = "DROP";
        }},
       {"docker-forward", "RingNodeWithARuleOfNft",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[0].machine->routes.push_back(
              {.destination = made_address(120, 0), .gateway = made_address(100, 2).address, .interface = kHalfA});
          f.nodes[1].forward_drop = "chain f of table inet x: drop";
        },
        "spark-2", "nft forward"},
       {"ring-path", "ARouteIsGone",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          const Ipv4 far = made_address(101, 2).address;  // of a node that is there: who owns it does not matter
          f.nodes[0].far = {{.peer = "spark-2", .address = far, .reached = true, .routed = true, .routes = {kHalfA}},
                            {.peer = "spark-2", .address = far, .reached = false, .routed = false}};
@@ -224,54 +222,54 @@ std::vector<Case> link_cases() {
 
 std::vector<Case> device_cases() {
   return {
-      {"rdma-down", "PortInitializing", [](CheckFacts& f) { rdma_of(f, 1, "roceP2p1s0f0").state = "INIT"; }, "spark-2",
+      {"rdma-down", "PortInitializing", [](Survey& f) { rdma_of(f, 1, "roceP2p1s0f0").state = "INIT"; }, "spark-2",
        "roceP2p1s0f0"},
       {"gid-empty", "NoEntries",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          rdma_of(f, 1, "roceP2p1s0f0").gids.clear();
          rdma_of(f, 1, "roceP2p1s0f0").gid_index.reset();
        },
        "spark-2", "roceP2p1s0f0"},
       {"gid-link-local", "OnlyLinkLocal",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          rdma_of(f, 1, "roceP2p1s0f0").gids.resize(2);
          rdma_of(f, 1, "roceP2p1s0f0").gid_index.reset();
        },
        "spark-2", "roceP2p1s0f0"},
       {"gid-roce-v1", "OnlyV1",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          rdma_of(f, 1, "roceP2p1s0f0").gids.resize(3);
          rdma_of(f, 1, "roceP2p1s0f0").gid_index.reset();
        },
        "spark-2", "roceP2p1s0f0"},
       {"gid-pinned", "DriftedAwayFromThePin",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          rdma_of(f, 1, "roceP2p1s0f0").gids[3].index = 4;
          rdma_of(f, 1, "roceP2p1s0f0").gid_index = 4;
          set(f, "NCCL_IB_GID_INDEX", "3");
        },
        "spark-2", "NCCL_IB_GID_INDEX"},
-      {"pin-empty", "GidIndex", [](CheckFacts& f) { set(f, "NCCL_IB_GID_INDEX", ""); }},
-      {"pin-empty", "SocketInterface", [](CheckFacts& f) { set(f, "GLOO_SOCKET_IFNAME", " "); }},
-      {"pin-absent", "Hca", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "=mlx5_0,rocep1s0f0,roceP2p1s0f0"); }},
-      {"pin-absent", "Network", [](CheckFacts& f) { set(f, "OMPI_MCA_btl_tcp_if_include", "10.99.0.0/16"); }},
-      {"pin-absent", "Interface", [](CheckFacts& f) { set(f, "GLOO_SOCKET_IFNAME", "eth0"); }},
-      {"pin-no-rdma", "Disabled", [](CheckFacts& f) { set(f, "NCCL_IB_DISABLE", "1"); }, "spark-2", "NCCL_IB_DISABLE"},
-      {"pin-no-rdma", "Socket", [](CheckFacts& f) { set(f, "NCCL_NET", "Socket"); }, "spark-2", "NCCL_NET"},
-      {"pin-no-rdma", "EveryDeviceExcluded", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "^roce"); }},
+      {"pin-empty", "GidIndex", [](Survey& f) { set(f, "NCCL_IB_GID_INDEX", ""); }},
+      {"pin-empty", "SocketInterface", [](Survey& f) { set(f, "GLOO_SOCKET_IFNAME", " "); }},
+      {"pin-absent", "Hca", [](Survey& f) { set(f, "NCCL_IB_HCA", "=mlx5_0,rocep1s0f0,roceP2p1s0f0"); }},
+      {"pin-absent", "Network", [](Survey& f) { set(f, "OMPI_MCA_btl_tcp_if_include", "10.99.0.0/16"); }},
+      {"pin-absent", "Interface", [](Survey& f) { set(f, "GLOO_SOCKET_IFNAME", "eth0"); }},
+      {"pin-no-rdma", "Disabled", [](Survey& f) { set(f, "NCCL_IB_DISABLE", "1"); }, "spark-2", "NCCL_IB_DISABLE"},
+      {"pin-no-rdma", "Socket", [](Survey& f) { set(f, "NCCL_NET", "Socket"); }, "spark-2", "NCCL_NET"},
+      {"pin-no-rdma", "EveryDeviceExcluded", [](Survey& f) { set(f, "NCCL_IB_HCA", "^roce"); }},
       {"pin-no-rdma", "AccountsForASlowAllReduce",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          set(f, "NCCL_IB_DISABLE", "1");
          f.measurement = made_measurement();
          f.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{3e9};
        }},
-      {"pin-unusable", "TheOtherPortsDevices", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "rocep1s0f1,roceP2p1s0f1"); },
+      {"pin-unusable", "TheOtherPortsDevices", [](Survey& f) { set(f, "NCCL_IB_HCA", "rocep1s0f1,roceP2p1s0f1"); },
        "spark-2", "NCCL_IB_HCA"},
-      {"pin-unusable", "CabledPortExcluded", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "^=rocep1s0f0,roceP2p1s0f0"); }},
+      {"pin-unusable", "CabledPortExcluded", [](Survey& f) { set(f, "NCCL_IB_HCA", "^=rocep1s0f0,roceP2p1s0f0"); }},
       {"pin-unusable", "ThePlaybooksPortWithTheCableInTheOther",
-       [](CheckFacts& f) { set(f, "NCCL_SOCKET_IFNAME", "enp1s0f1np1"); }, "spark-2", "NCCL_SOCKET_IFNAME"},
+       [](Survey& f) { set(f, "NCCL_SOCKET_IFNAME", "enp1s0f1np1"); }, "spark-2", "NCCL_SOCKET_IFNAME"},
       {"pin-unusable", "DockersBridge",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          NetworkInterface bridge{.name = "docker0", .kind = InterfaceKind::kBridge, .mac = "", .up = true};
          bridge.carrier = true;
          bridge.addresses = {*parse_ipv4_prefix("172.17.0.1/16")};
@@ -279,36 +277,36 @@ std::vector<Case> device_cases() {
          set(f, "GLOO_SOCKET_IFNAME", "docker0");
        }},
       {"pin-unusable", "WithoutAnAddress",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          interface_of(f, 1, "enp1s0f1np1").up = interface_of(f, 1, "enp1s0f1np1").carrier = true;
          set(f, "OMPI_MCA_btl_tcp_if_include", "enp1s0f1np1");
        }},
-      {"pin-one-half", "SecondHalfExcluded", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "^roceP2p1s0f0"); }},
-      {"pin-one-half", "FirstHalfOnly", [](CheckFacts& f) { set(f, "NCCL_IB_HCA", "=rocep1s0f0"); }},
-      {"pin-wide", "PrefixOfFastAndManagement", [](CheckFacts& f) { set(f, "NCCL_SOCKET_IFNAME", "en"); }},
+      {"pin-one-half", "SecondHalfExcluded", [](Survey& f) { set(f, "NCCL_IB_HCA", "^roceP2p1s0f0"); }},
+      {"pin-one-half", "FirstHalfOnly", [](Survey& f) { set(f, "NCCL_IB_HCA", "=rocep1s0f0"); }},
+      {"pin-wide", "PrefixOfFastAndManagement", [](Survey& f) { set(f, "NCCL_SOCKET_IFNAME", "en"); }},
       {"pin-wide", "PrefixOfNumberedDevices",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          for (const char* name : {"mlx5_1", "mlx5_10"}) {
            f.nodes[1].machine->rdma_devices.push_back({.name = name, .state = "DOWN"});
          }
          set(f, "NCCL_IB_HCA", "roce,mlx5_1");
        }},
       {"pcie-narrow", "TwoLanesOfFour",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          interface_of(f, 1, kHalfB).pcie = PcieLink{32, 2, 32, 4};
        },
        "spark-2", kHalfB},
       {"gpu-pcie-narrow", "EightLanesOfSixteen",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[1].machine->gpus[0].pcie = PcieLink{32, 8, 32, 16};
        },
        "spark-2", "GPU 0"},
       {"port-slow", "HundredGigabit",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          for (const char* device : {"rocep1s0f0", "roceP2p1s0f0"}) rdma_of(f, 1, device).rate = BitsPerSecond{100e9};
        }},
       {"nic-far", "ThirdGpuWithoutNic",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          make_three_gpus(f, {{"X", "NV18", "NV18", "PIX", "NODE"},
                              {"NV18", "X", "NV18", "NODE", "PXB"},
                              {"NV18", "NV18", "X", "SYS", "NODE"},
@@ -317,7 +315,7 @@ std::vector<Case> device_cases() {
        },
        "spark-2", "GPU2"},
       {"gpu-off-nvlink", "ThirdGpuByPcieOnly",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          make_three_gpus(f, {{"X", "NV18", "NODE", "PIX", "NODE"},
                              {"NV18", "X", "NODE", "NODE", "PXB"},
                              {"NODE", "NODE", "X", "PIX", "NODE"},
@@ -325,9 +323,9 @@ std::vector<Case> device_cases() {
                              {"NODE", "PXB", "NODE", "NODE", "X"}});
        },
        "spark-2", "GPU2"},
-      {"gpu-dead", "NotShownByNvml", [](CheckFacts& f) { f.nodes[1].machine->gpus[0].index.reset(); }},
+      {"gpu-dead", "NotShownByNvml", [](Survey& f) { f.nodes[1].machine->gpus[0].index.reset(); }},
       {"gpu-stuck", "BusyAtLowClock",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          Gpu& gpu = f.nodes[1].machine->gpus[0];
          gpu.utilization_percent = 96;
          gpu.clock_mhz = 850;
@@ -339,7 +337,7 @@ std::vector<Case> device_cases() {
 std::vector<Case> software_cases() {
   return {
       {"half-dead", "NothingPasses",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          measure(f, [](HalfMeasurement& half) {
            half.alone = half.together = half.both_ways = {};
            half.failure = "no connection within 5 s";
@@ -347,7 +345,7 @@ std::vector<Case> software_cases() {
        },
        "spark-1", kHalfB},
       {"half-lossy", "OneWay",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          measure(f, [](HalfMeasurement& half) {
            half.messages = 6300;
            half.resent = half.from == "spark-2" ? 31 : 2;
@@ -357,7 +355,7 @@ std::vector<Case> software_cases() {
        },
        "spark-2", kHalfB},
       {"half-late", "AMillisecond",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          measure(f, [](HalfMeasurement& half) {
            half.latency = Seconds{1e-3};
            half.alone = half.together = half.both_ways = BitsPerSecond{20e9};
@@ -365,20 +363,20 @@ std::vector<Case> software_cases() {
        },
        "spark-1", kHalfB},
       {"half-idle", "BesideTheOther",
-       [](CheckFacts& f) { measure(f, [](HalfMeasurement& half) { half.together = BitsPerSecond{1e9}; }); }, "spark-1",
+       [](Survey& f) { measure(f, [](HalfMeasurement& half) { half.together = BitsPerSecond{1e9}; }); }, "spark-1",
        kHalfB},
       {"half-degraded", "ThirteenGigabit",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          measure(f, [](HalfMeasurement& half) { half.alone = half.together = half.both_ways = BitsPerSecond{13.1e9}; });
        },
        "spark-1", kHalfB},
       {"half-slow", "SixtyPercent",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          measure(f, [](HalfMeasurement& half) { half.alone = half.together = half.both_ways = BitsPerSecond{60e9}; });
        },
        "spark-1", kHalfB},
       {"halves-share", "OnePathForBoth",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          measure(
              f,
              [](HalfMeasurement& half) {
@@ -388,64 +386,63 @@ std::vector<Case> software_cases() {
              false);
        }},
       {"collective-failed", "NoResult",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.measurement = made_measurement();
          f.measurement->all_reduce.reset();
          f.measurement->all_reduce_failure = "rank 1 was lost";
        },
        ""},
       {"collective-slow", "ThreeGigabytes",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.measurement = made_measurement();
          f.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{3e9};
        },
        ""},
       {"errors-counted", "Symbols",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.measurement = made_measurement();
          f.measurement->counters = {{"spark-2", kHalfA, "rx_errors", 7}, {"spark-2", kHalfA, "rx_dropped", 9}};
        },
        "spark-2", kHalfA},
       {"nccl-architecture", "OnlyHopper",
-       [](CheckFacts& f) {
-         for (CheckedNode& node : f.nodes) {
+       [](Survey& f) {
+         for (SurveyedNode& node : f.nodes) {
            node.machine->nccl.push_back(node.machine->nccl[0]);
          }
          f.nodes[1].machine->nccl[1].architectures = {"sm_90", "sm_100"};
          f.nodes[1].machine->nccl[1].ptx.clear();
        }},
       {"nccl-bad-build", "FromPip",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes.erase(f.nodes.begin());
          f.nodes[0].paths.clear();
          f.nodes[0].machine->nccl[0].build_id = "a7f420a1beef";
        }},
       {"nccl-no-ring", "RingBefore2307",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.cluster->fabric->topology = Topology::kRing;
          f.nodes[0].machine->nccl[0].version = f.nodes[1].machine->nccl[0].version = "2.30.7";
          f.nodes[1].machine->nccl[0].version = "2.30.4";
          f.nodes[0].machine->nccl.clear();
        }},
-      {"nccl-differs", "OtherBuild", [](CheckFacts& f) { f.nodes[1].machine->nccl[0].build_id = "0123456789"; }},
+      {"nccl-differs", "OtherBuild", [](Survey& f) { f.nodes[1].machine->nccl[0].build_id = "0123456789"; }},
       {"kernel-no-cma", "Kernel7",
-       [](CheckFacts& f) {
-         for (CheckedNode& node : f.nodes) node.machine->kernel = "7.0.0-1019-nvidia";
+       [](Survey& f) {
+         for (SurveyedNode& node : f.nodes) node.machine->kernel = "7.0.0-1019-nvidia";
          f.nodes[1].machine->memory.cma_total = Bytes{0};
        }},
-      {"kernel-differs", "OneUpdated", [](CheckFacts& f) { f.nodes[1].machine->kernel = "6.17.0-1004-nvidia"; }, ""},
-      {"driver-differs", "OneUpdated", [](CheckFacts& f) { f.nodes[1].machine->driver = "580.142"; }, ""},
-      {"clock-skew", "Behind", [](CheckFacts& f) { f.nodes[1].clock_ahead = Seconds{-40}; }},
-      {"container-no-rdma", "NoDevices", [](CheckFacts& f) { f.nodes[1].machine->containers.inside = "docker"; }},
+      {"kernel-differs", "OneUpdated", [](Survey& f) { f.nodes[1].machine->kernel = "6.17.0-1004-nvidia"; }, ""},
+      {"driver-differs", "OneUpdated", [](Survey& f) { f.nodes[1].machine->driver = "580.142"; }, ""},
+      {"clock-skew", "Behind", [](Survey& f) { f.nodes[1].clock_ahead = Seconds{-40}; }},
+      {"container-no-rdma", "NoDevices", [](Survey& f) { f.nodes[1].machine->containers.inside = "docker"; }},
       {"memlock-low", "EightMebibytes",
-       [](CheckFacts& f) {
+       [](Survey& f) {
          f.nodes[1].machine->memlock_unlimited = false;
          f.nodes[1].machine->memlock = Bytes{8 << 20};
        }},
-      {"memory-low", "ThreeGibibytes", [](CheckFacts& f) { f.nodes[1].machine->memory.available = Bytes{3LL << 30}; }},
-      {"swap-used", "NineGibibytes", [](CheckFacts& f) { f.nodes[1].machine->memory.swap_free = Bytes{7LL << 30}; }},
-      {"page-cache-held", "ModelJustCopied",
-       [](CheckFacts& f) { f.nodes[1].machine->memory.cached = Bytes{90LL << 30}; }},
+      {"memory-low", "ThreeGibibytes", [](Survey& f) { f.nodes[1].machine->memory.available = Bytes{3LL << 30}; }},
+      {"swap-used", "NineGibibytes", [](Survey& f) { f.nodes[1].machine->memory.swap_free = Bytes{7LL << 30}; }},
+      {"page-cache-held", "ModelJustCopied", [](Survey& f) { f.nodes[1].machine->memory.cached = Bytes{90LL << 30}; }},
   };
 }
 
@@ -457,7 +454,7 @@ std::vector<Case> all_cases() {
 
 class EachRule : public testing::TestWithParam<Case> {};
 TEST_P(EachRule, IsTriggeredByItsFaultAndNoOtherIs) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   GetParam().break_it(facts);
   const std::vector<Finding> findings = run_rules(facts);
   ASSERT_EQ(findings.size(), 1U) << (findings.empty() ? "" : print_json(to_json(findings.back())));
@@ -483,7 +480,7 @@ TEST(Rules, AllHaveACase) {
 }
 
 TEST(Rules, FindNothingOnAHealthyPairMeasuredOrNot) {
-  CheckFacts facts = made_pair();
+  Survey facts = made_pair();
   EXPECT_EQ(run_rules(facts).size(), 0U);
   facts.measurement = made_measurement();
   EXPECT_EQ(run_rules(facts).size(), 0U);

@@ -22,7 +22,7 @@ constexpr Bytes kMemlockLeast = 1_GiB;
 template <class Ask>
 AdviceList disagreement(const ClusterView& view, std::string_view noun, const Ask& ask, const Advice& rest) {
   std::map<std::string, std::vector<std::string>> who;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     const std::optional<std::string> value = ask(*node.machine);
     if (value && !value->empty()) who[*value].push_back(node.name);
@@ -40,7 +40,7 @@ AdviceList disagreement(const ClusterView& view, std::string_view noun, const As
 
 AdviceList find_kernels_without_cma(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || !node.machine->kernel.starts_with(kKernelWithoutCma)) continue;
     if (node.machine->memory.cma_total != Bytes{0}) continue;
     list.push_back({.node = node.name,
@@ -67,7 +67,7 @@ AdviceList find_differing_drivers(const ClusterView& view) {
 
 AdviceList find_clock_skew(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.clock_ahead || std::abs(node.clock_ahead->value) < kSkewMost.value) continue;
     list.push_back(
         {.node = node.name,
@@ -84,7 +84,7 @@ AdviceList find_clock_skew(const ClusterView& view) {
 
 AdviceList find_containers_without_rdma(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || view.lab || !node.machine->containers.inside) continue;
     if (!has_active_rdma(*node.machine) || !node.machine->containers.rdma_access.empty()) continue;
     list.push_back({.node = node.name,
@@ -104,7 +104,7 @@ AdviceList find_containers_without_rdma(const ClusterView& view) {
 
 AdviceList find_low_memlock(const ClusterView& view) {
   AdviceList list;
-  for (const CheckedNode& node : view.facts.nodes) {
+  for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || view.lab || node.machine->memlock_unlimited || !node.machine->memlock) continue;
     if (*node.machine->memlock >= kMemlockLeast || !has_active_rdma(*node.machine)) continue;
     const bool inside = node.machine->containers.inside.has_value();

@@ -87,9 +87,9 @@ CheckReport look(const Session& session, const CheckOptions& options) {
   return report;
 }
 
-void check_node_name(const CheckFacts& facts, const std::string& wanted) {
+void check_node_name(const Survey& facts, const std::string& wanted) {
   std::vector<std::string> names;
-  for (const CheckedNode& node : facts.nodes) names.push_back(node.name);
+  for (const SurveyedNode& node : facts.nodes) names.push_back(node.name);
   if (std::find(names.begin(), names.end(), wanted) != names.end()) return;
   throw Error(ErrorCode::kUsage, fmt::format("there is no node '{}'", printable(wanted, 60)),
               suggest(wanted, names, "nodes"));

@@ -54,7 +54,7 @@ NodeFailure node_failure(const Error& error, Stage stage) {
   return {kind, error.message(), error.hint()};
 }
 
-CheckedNode ask(const ClusterNode& place, int index, const CheckedNode& questions, const CollectOptions& options) {
+SurveyedNode ask(const ClusterNode& place, int index, const SurveyedNode& questions, const CollectOptions& options) {
   const bool here = is_this_machine(place, index);
   if (here) return look_at_this_node(questions);
   // What a login needs may have changed since the last one.
@@ -74,8 +74,8 @@ CheckedNode ask(const ClusterNode& place, int index, const CheckedNode& question
   return std::move(answer.node);
 }
 
-CheckedNode ask_or_fail(const ClusterNode& place, int index, const CheckedNode& questions,
-                        const CollectOptions& options) {
+SurveyedNode ask_or_fail(const ClusterNode& place, int index, const SurveyedNode& questions,
+                         const CollectOptions& options) {
   const auto answer = try_to([&] { return ask(place, index, questions, options); });
   if (answer) return *answer;
   if (answer.error().code() == ErrorCode::kInterrupted) throw Error(answer.error());
@@ -84,12 +84,12 @@ CheckedNode ask_or_fail(const ClusterNode& place, int index, const CheckedNode& 
 
 }  // namespace
 
-std::vector<CheckedNode> questions_for(const Cluster& cluster) {
+std::vector<SurveyedNode> questions_for(const Cluster& cluster) {
   const Fabric fabric = cluster.fabric.value_or(Fabric{});
   const std::size_t count = cluster.nodes.size();
-  std::vector<CheckedNode> questions;
+  std::vector<SurveyedNode> questions;
   for (std::size_t i = 0; i < count; ++i) {
-    CheckedNode node{.name = cluster.nodes[i].name};
+    SurveyedNode node{.name = cluster.nodes[i].name};
     if (fabric.topology == Topology::kRing && count > 2) {
       node.forward_policy = "?";
       node.far = far_addresses(cluster, i);
@@ -114,15 +114,15 @@ std::vector<CheckedNode> questions_for(const Cluster& cluster) {
   return questions;
 }
 
-CheckFacts collect_cluster(const Cluster& cluster, const CollectOptions& options) {
-  const std::vector<CheckedNode> questions = questions_for(cluster);
-  std::vector<std::future<CheckedNode>> answers;
+Survey collect_cluster(const Cluster& cluster, const CollectOptions& options) {
+  const std::vector<SurveyedNode> questions = questions_for(cluster);
+  std::vector<std::future<SurveyedNode>> answers;
   for (std::size_t i = 0; i < questions.size(); ++i) {
     answers.push_back(std::async(std::launch::async, [&, i] {
       return ask_or_fail(cluster.nodes[i], static_cast<int>(i), questions[i], options);
     }));
   }
-  CheckFacts facts{.cluster = cluster};
+  Survey facts{.cluster = cluster};
   Progress progress("looking at the nodes", static_cast<std::int64_t>(answers.size()));
   for (auto& answer : answers) {
     while (answer.wait_for(std::chrono::milliseconds(200)) != std::future_status::ready) {
@@ -133,23 +133,23 @@ CheckFacts collect_cluster(const Cluster& cluster, const CollectOptions& options
   return facts;
 }
 
-CheckFacts collect_here() {
-  CheckedNode node = look_at_this_node({.name = "here"});
+Survey collect_here() {
+  SurveyedNode node = look_at_this_node({.name = "here"});
   if (!node.machine->hostname.empty()) node.name = node.machine->hostname;
-  CheckFacts facts;
+  Survey facts;
   facts.nodes.push_back(std::move(node));
   return facts;
 }
 
-CheckFacts collect_captures(const std::vector<std::string>& folders, const std::optional<Cluster>& cluster) {
-  CheckFacts facts{.cluster = cluster};
+Survey collect_captures(const std::vector<std::string>& folders, const std::optional<Cluster>& cluster) {
+  Survey facts{.cluster = cluster};
   std::vector<std::string> names;
   for (const ClusterNode& node : cluster ? cluster->nodes : std::vector<ClusterNode>{}) names.push_back(node.name);
   for (const std::string& folder : folders) {
-    CheckedNode node{.name = {}, .machine = probe_machine(load_capture(folder))};
+    SurveyedNode node{.name = {}, .machine = probe_machine(load_capture(folder))};
     node.name =
         node.machine->hostname.empty() ? std::filesystem::path(folder).filename().native() : node.machine->hostname;
-    for (const CheckedNode& other : facts.nodes) {
+    for (const SurveyedNode& other : facts.nodes) {
       if (other.name == node.name) {
         throw Error(ErrorCode::kUsage, fmt::format("two captures are of '{}'", printable(node.name, 60)),
                     "each --root names another machine");
@@ -166,8 +166,8 @@ CheckFacts collect_captures(const std::vector<std::string>& folders, const std::
   }
   // The others of the cluster file were not looked at.
   for (const std::string& name : names) {
-    const bool given =
-        std::any_of(facts.nodes.begin(), facts.nodes.end(), [&](const CheckedNode& node) { return node.name == name; });
+    const bool given = std::any_of(facts.nodes.begin(), facts.nodes.end(),
+                                   [&](const SurveyedNode& node) { return node.name == name; });
     if (!given) facts.nodes.push_back({.name = name});
   }
   return facts;

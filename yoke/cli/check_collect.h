@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "yoke/check/facts.h"
+#include "yoke/spec/survey.h"
 
 namespace yoke {
 
@@ -14,13 +14,13 @@ struct CollectOptions {
 };
 
 // A node that cannot be looked at has a failure instead of a machine: that is an answer, not an Error.
-CheckFacts collect_cluster(const Cluster& cluster, const CollectOptions& options);
-CheckFacts collect_here();
+Survey collect_cluster(const Cluster& cluster, const CollectOptions& options);
+Survey collect_here();
 // Folders as `yoke probe --capture` writes them. With a cluster, each takes the place of the node with its host name.
-CheckFacts collect_captures(const std::vector<std::string>& folders, const std::optional<Cluster>& cluster);
+Survey collect_captures(const std::vector<std::string>& folders, const std::optional<Cluster>& cluster);
 
 // What is asked of each node: which peers its halves should reach, in a ring which far addresses, and which
 // names it should resolve.
-std::vector<CheckedNode> questions_for(const Cluster& cluster);
+std::vector<SurveyedNode> questions_for(const Cluster& cluster);
 
 }  // namespace yoke

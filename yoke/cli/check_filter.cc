@@ -174,7 +174,7 @@ std::optional<std::string> ask_as_root(Words argv) {
 
 }  // namespace
 
-void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, CheckedNode& node) {
+void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, SurveyedNode& node) {
   for (const std::string& line : split(rules, '\n')) {
     const Words words = split(trim(line), ' ');
     if (words.size() == 3 && words[0] == "-P" && words[1] == "FORWARD") node.forward_policy = words[2];
@@ -205,7 +205,7 @@ std::optional<ForwardDrop> find_forward_drop(std::string_view ruleset, const std
   return std::nullopt;
 }
 
-void read_packet_filter(CheckedNode& node) {
+void read_packet_filter(SurveyedNode& node) {
   const bool forwarding = node.forward_policy.has_value();
   node.forward_policy.reset();
   if (node.paths.empty() && !forwarding) return;

@@ -6,13 +6,13 @@
 #include <string_view>
 #include <vector>
 
-#include "yoke/check/facts.h"
+#include "yoke/spec/survey.h"
 
 namespace yoke {
 
 // "-P FORWARD DROP" and the rules behind it, as `iptables -S` prints them: the policy, and whether a rule lets
 // everything, or all that comes or goes by one of these interfaces, pass, or some of that.
-void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, CheckedNode& node);
+void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, SurveyedNode& node);
 
 // Of what `nft list ruleset` prints: whether any rule, whoever made it, drops or rejects.
 bool has_dropping_rule(std::string_view ruleset);
@@ -27,6 +27,6 @@ std::optional<ForwardDrop> find_forward_drop(std::string_view ruleset, const std
 
 // Fills in what of this machine's filter can be read: as root, or by sudo where that asks nothing. What is forwarded is
 // read where node.forward_policy asks for it.
-void read_packet_filter(CheckedNode& node);
+void read_packet_filter(SurveyedNode& node);
 
 }  // namespace yoke

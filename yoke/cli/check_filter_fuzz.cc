@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::vector<std::string> interfaces = {"enp1s0f0np0", "enP2p1s0f0np0"};
   const auto drop = yoke::find_forward_drop(text, interfaces);
   if (drop) YOKE_CHECK(drop->where.starts_with("chain ") && yoke::has_dropping_rule(text), "{}", drop->where);
-  yoke::CheckedNode node;
+  yoke::SurveyedNode node;
   yoke::read_forward_rules(text, interfaces, node);
   YOKE_CHECK(!node.forward_policy || text.find("FORWARD") != std::string_view::npos);
   return 0;

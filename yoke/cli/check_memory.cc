@@ -8,8 +8,8 @@
 
 namespace yoke {
 
-inline void read_field(const Document& document, CheckFacts& value) { value = check_facts_from_json(document); }
-inline void write_field(Document& document, const CheckFacts& value) { document = to_json(value); }
+inline void read_field(const Document& document, Survey& value) { value = survey_from_json(document); }
+inline void write_field(Document& document, const Survey& value) { document = to_json(value); }
 
 template <class Visitor>
 void visit_fields(Visitor& visit, RememberedCheck& check) {
@@ -30,7 +30,7 @@ fs::path file_of(const std::optional<std::string>& key) {
 
 }  // namespace
 
-void remember_check(const std::optional<std::string>& key, const CheckFacts& facts) {
+void remember_check(const std::optional<std::string>& key, const Survey& facts) {
   RememberedCheck check{utc_now(), facts};
   // What was not measured this time was well the last time.
   if (!facts.measurement) {

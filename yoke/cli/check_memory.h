@@ -4,17 +4,17 @@
 #include <optional>
 #include <string>
 
-#include "yoke/check/facts.h"
+#include "yoke/spec/survey.h"
 
 namespace yoke {
 
 struct RememberedCheck {
   std::string when;  // "2026-11-15T10:42:00Z"
-  CheckFacts facts;
+  Survey facts;
 };
 
 // `key`: the cluster's name, or nothing for this machine alone.
-void remember_check(const std::optional<std::string>& key, const CheckFacts& facts);
+void remember_check(const std::optional<std::string>& key, const Survey& facts);
 // Throws Error(kInvalid) naming the file where it cannot be read.
 std::optional<RememberedCheck> recall_check(const std::optional<std::string>& key);
 

@@ -17,8 +17,8 @@
 
 namespace yoke {
 
-inline void read_field(const Document& document, CheckedNode& value) { value = checked_node_from_json(document); }
-inline void write_field(Document& document, const CheckedNode& value) { document = to_json(value); }
+inline void read_field(const Document& document, SurveyedNode& value) { value = surveyed_node_from_json(document); }
+inline void write_field(Document& document, const SurveyedNode& value) { document = to_json(value); }
 
 template <class Visitor>
 void visit_fields(Visitor& visit, TimedNode& answer) {
@@ -47,8 +47,8 @@ void resolve(NameTrial& trial) {
 
 }  // namespace
 
-CheckedNode look_at_this_node(const CheckedNode& questions) {
-  CheckedNode node = questions;
+SurveyedNode look_at_this_node(const SurveyedNode& questions) {
+  SurveyedNode node = questions;
   std::vector<std::future<void>> trials;
   for (PathTrial& path : node.paths) trials.push_back(std::async(std::launch::async, [&path] { try_path(path); }));
   for (FarTrial& far : node.far) trials.push_back(std::async(std::launch::async, [&far] { try_far(far); }));
@@ -72,7 +72,7 @@ std::optional<int> run_check_part(const std::vector<std::string>& arguments) {
   if (arguments != std::vector<std::string>{"check-node"}) return std::nullopt;
   try {
     const std::string questions = read_standard_input(kQuestionsMost);
-    TimedNode answer{.node = look_at_this_node(checked_node_from_json(parse_json(questions, "the questions")))};
+    TimedNode answer{.node = look_at_this_node(surveyed_node_from_json(parse_json(questions, "the questions")))};
     answer.time = wall_clock_now();
     fmt::print("{}\n", print_json(to_json(answer), JsonLayout::kOneLine));
     return kExitOk;

@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "yoke/check/facts.h"
+#include "yoke/spec/survey.h"
 
 namespace yoke {
 
 // What is to be asked stands in the node itself: paths and far addresses without results, names without addresses, and
 // forward_policy as "?" where it is wanted. All trials are made at once; each ends within some two seconds.
-CheckedNode look_at_this_node(const CheckedNode& questions);
+SurveyedNode look_at_this_node(const SurveyedNode& questions);
 
 // The hidden part's answer with the clock of the node as it was sent.
 struct TimedNode {
-  CheckedNode node;
+  SurveyedNode node;
   double time = 0;  // seconds since 1970
 };
 Document to_json(const TimedNode& answer);

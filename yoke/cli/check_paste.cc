@@ -21,7 +21,7 @@ std::string nccl_text(const Machine& machine) {
   return parts.empty() ? "none found" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string node_text(const ClusterView& view, const CheckedNode& node) {
+std::string node_text(const ClusterView& view, const SurveyedNode& node) {
   if (!node.machine) return fmt::format("**{}**: not seen ({})\n\n", node.name, node.failure->message);
   const Machine& machine = *node.machine;
   std::string out =

@@ -66,7 +66,7 @@ std::string summary(const CheckReport& report) {
 }  // namespace
 
 bool CheckReport::looked_everywhere() const {
-  return std::all_of(facts.nodes.begin(), facts.nodes.end(), [](const CheckedNode& node) { return node.machine; });
+  return std::all_of(facts.nodes.begin(), facts.nodes.end(), [](const SurveyedNode& node) { return node.machine; });
 }
 
 int CheckReport::exit_status() const {
@@ -77,7 +77,7 @@ int CheckReport::exit_status() const {
 
 std::string report_text(const CheckReport& report) {
   std::vector<std::string> names;
-  for (const CheckedNode& node : report.facts.nodes) names.push_back(node.name + (node.machine ? "" : " (not seen)"));
+  for (const SurveyedNode& node : report.facts.nodes) names.push_back(node.name + (node.machine ? "" : " (not seen)"));
   std::string out = fmt::format("{}: {}\n", report.facts.cluster ? "cluster " + report.facts.cluster->name : "checked",
                                 fmt::join(names, ", "));
   out += measured_text(report) + "\n";
@@ -86,7 +86,7 @@ std::string report_text(const CheckReport& report) {
 
 Document report_json(const CheckReport& report) {
   Document nodes = Document::list();
-  for (const CheckedNode& node : report.facts.nodes) {
+  for (const SurveyedNode& node : report.facts.nodes) {
     Document row = Document::map(
         {{"name", Document::string(node.name)}, {"looked_at", Document::boolean(node.machine.has_value())}});
     if (node.failure) row.add("problem", Document::string(node.failure->message));

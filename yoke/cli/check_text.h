@@ -6,13 +6,13 @@
 
 #include "yoke/base/error.h"
 #include "yoke/check/changes.h"
-#include "yoke/check/facts.h"
 #include "yoke/spec/finding.h"
+#include "yoke/spec/survey.h"
 
 namespace yoke {
 
 struct CheckReport {
-  CheckFacts facts;
+  Survey facts;
   std::vector<Finding> findings;
   std::string not_measured;  // why; empty: it was
 

@@ -2,7 +2,7 @@
 // within some two seconds; they may run at once.
 #pragma once
 #include "yoke/base/file_tree.h"
-#include "yoke/check/facts.h"
+#include "yoke/spec/survey.h"
 
 namespace yoke {
 

@@ -1,5 +1,6 @@
-// Everything that the rules look at, as plain data: the machine behind each node, what was tried from it, and what was
-// measured between the nodes. `yoke check` gathers it (yoke/cli/check_collect.h) and remembers it when all was well.
+// What is known of a cluster at one moment, as plain data: the machine behind each node, what was tried from it, and
+// what was measured between the nodes. `yoke check` gathers it (yoke/cli/check_collect.h) and keeps it when nothing was
+// found wrong; the rules of yoke/check judge it.
 #pragma once
 #include <optional>
 #include <string>
@@ -59,7 +60,7 @@ struct NodeFailure {
   friend bool operator==(const NodeFailure&, const NodeFailure&) = default;
 };
 
-struct CheckedNode {
+struct SurveyedNode {
   std::string name;
   std::optional<Machine> machine;  // absent: see failure
   std::optional<NodeFailure> failure;
@@ -75,19 +76,19 @@ struct CheckedNode {
   bool forward_exceptions = false;
   std::optional<bool> drops_packets;   // a rule of its packet filter drops or rejects; absent: no right to ask
   std::optional<Seconds> clock_ahead;  // of the head's clock; negative: behind
-  friend bool operator==(const CheckedNode&, const CheckedNode&) = default;
+  friend bool operator==(const SurveyedNode&, const SurveyedNode&) = default;
 };
 
-struct CheckFacts {
-  std::optional<Cluster> cluster;  // absent: machines without a cluster file, such as captures
-  std::vector<CheckedNode> nodes;  // in the cluster file's order
+struct Survey {
+  std::optional<Cluster> cluster;   // absent: machines without a cluster file, such as captures
+  std::vector<SurveyedNode> nodes;  // in the cluster file's order
   std::optional<Measurement> measurement;
-  friend bool operator==(const CheckFacts&, const CheckFacts&) = default;
+  friend bool operator==(const Survey&, const Survey&) = default;
 };
 
-Document to_json(const CheckFacts& facts);
-CheckFacts check_facts_from_json(const Document& document);
-Document to_json(const CheckedNode& node);
-CheckedNode checked_node_from_json(const Document& document);
+Document to_json(const Survey& facts);
+Survey survey_from_json(const Document& document);
+Document to_json(const SurveyedNode& node);
+SurveyedNode surveyed_node_from_json(const Document& document);
 
 }  // namespace yoke

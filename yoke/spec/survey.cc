@@ -1,4 +1,4 @@
-#include "yoke/check/facts.h"
+#include "yoke/spec/survey.h"
 
 #include <array>
 
@@ -56,7 +56,7 @@ void visit_fields(Visitor& visit, NodeFailure& failure) {
 }
 
 template <class Visitor>
-void visit_fields(Visitor& visit, CheckedNode& node) {
+void visit_fields(Visitor& visit, SurveyedNode& node) {
   visit.required("name", node.name);
   visit.optional("machine", node.machine);
   visit.optional("failure", node.failure);
@@ -73,15 +73,15 @@ void visit_fields(Visitor& visit, CheckedNode& node) {
 }
 
 template <class Visitor>
-void visit_fields(Visitor& visit, CheckFacts& facts) {
+void visit_fields(Visitor& visit, Survey& facts) {
   visit.optional("cluster", facts.cluster);
   visit.required("nodes", facts.nodes);
   visit.optional("measurement", facts.measurement);
 }
 
-Document to_json(const CheckFacts& facts) { return write_fields(facts); }
-CheckFacts check_facts_from_json(const Document& document) { return read_fields<CheckFacts>(document); }
-Document to_json(const CheckedNode& node) { return write_fields(node); }
-CheckedNode checked_node_from_json(const Document& document) { return read_fields<CheckedNode>(document); }
+Document to_json(const Survey& facts) { return write_fields(facts); }
+Survey survey_from_json(const Document& document) { return read_fields<Survey>(document); }
+Document to_json(const SurveyedNode& node) { return write_fields(node); }
+SurveyedNode surveyed_node_from_json(const Document& document) { return read_fields<SurveyedNode>(document); }
 
 }  // namespace yoke
