@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         RankFault{"rank_killed", on_node_2({"pkill", "-KILL", "-f", "bench-rank"}),
                   "rank 1 on spark-2 was killed by signal 9", 2_s},
-        RankFault{"rank_stopped", on_node_2({"pkill", "-STOP", "-f", "bench-rank"}), "rank 1 on spark-2 stands still",
+        RankFault{"rank_stopped", on_node_2({"pkill", "-STOP", "-f", "bench-rank"}), "rank 1 on spark-2 is stopped",
                   2_s},
         RankFault{"one_half_cut",
                   {"fault", "--name", "{}", "half-down", "--node", "2", "--half", "B"},

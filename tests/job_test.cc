@@ -329,7 +329,7 @@ TEST_F(LabJob, NamesAStoppedRank) {
   Process job = start();
   const Instant since = real_clock().now();
   on("2", "kill -STOP $(pgrep -f 'echo up' | head -1)");
-  expect_end(job, since, 7, "rank 1 on spark-2 stands still: it was stopped (SIGSTOP)", kSoon);
+  expect_end(job, since, 7, "rank 1 on spark-2 is stopped (SIGSTOP)", kSoon);
 }
 
 TEST_F(LabJob, NamesAChannelThatIsGoneWhileTheNodeAnswers) {

@@ -92,7 +92,7 @@ TEST_F(LinkSetupLab, MakesABareClusterWorkTwiceChangesNothingAndIsUndoneExactly)
   const auto after = lab.states();
 
   const Outcome again = lab.yoke({"link", "setup", "--yes"});
-  EXPECT_NE(again.out.find("nothing was changed"), std::string::npos) << again.out;
+  EXPECT_NE(again.out.find("Nothing changed"), std::string::npos) << again.out;
   expect_restored(lab, after, "twice changes nothing");
 
   const Outcome test = lab.yoke({"link", "test", "--seconds", "0.3", "--no-all-reduce", "--json"});

@@ -93,17 +93,16 @@ std::vector<std::string> notes_of(const BenchArguments& a, CollectiveKind kind) 
 }  // namespace
 
 void declare_sizes(OptionTable& table, BenchArguments& a) {
-  table.value("-b,--minbytes", "SIZE", "the least size (32M unless given); K, M, G are powers of 1024", a.least);
-  table.value("-e,--maxbytes", "SIZE", "the largest size (32M unless given)", a.most);
-  table.value("-i,--stepbytes", "SIZE", "from one size to the next, where there is no factor (1M)", a.step);
-  table.value("-f,--stepfactor", "N", "from one size to the next, as a factor", a.factor);
-  table.value("-n,--iters", "N", "operations that are timed for each size (20)", a.iterations);
-  table.value("-w,--warmup_iters", "N", "operations before, for each size (1)", a.warmup);
-  table.value("-c,--check", "N", "how often each result is checked (1); 0: not at all", a.checks);
+  table.value("-b,--minbytes", "SIZE", "smallest size (default 32M); K, M, G are powers of 1024", a.least);
+  table.value("-e,--maxbytes", "SIZE", "largest size (default 32M)", a.most);
+  table.value("-i,--stepbytes", "SIZE", "step between sizes if no factor is given (1M)", a.step);
+  table.value("-f,--stepfactor", "N", "factor between sizes", a.factor);
+  table.value("-n,--iters", "N", "timed operations per size (20)", a.iterations);
+  table.value("-w,--warmup_iters", "N", "warm-up operations per size (1)", a.warmup);
+  table.value("-c,--check", "N", "how often each result is checked (1); 0: no check", a.checks);
   table.value("-o,--op", "OP", "sum, max, min, avg or all (sum)", a.op);
   table.value("-d,--datatype", "TYPE", "int8, int32, half, float, bfloat16 or all (float)", a.type);
-  table.value("-T,--timeout", "TIME",
-              "so long may an operation stand still (30 s), then who is missing is named; 0: for ever", a.timeout);
+  table.value("-T,--timeout", "TIME", "fail if an operation makes no progress for TIME (30 s); 0: no limit", a.timeout);
   table.choice("--transport", "KIND", "what carries the data: direct, mpi, nccl or threads (auto)",
                {"auto", "direct", "mpi", "nccl", "threads"}, a.transport);
   table.flag("--oversubscribe", "allow more than four ranks for each core", a.oversubscribe);
@@ -137,14 +136,14 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
   table.value("--halves", "N", "how many halves the link has (1)", a.halves);
   table.value("-t,--nthreads", "N", "with -g: ranks on this machine, as in nccl-tests", a.threads);
   table.value("-g,--ngpus", "N", "with -t: ranks on this machine, as in nccl-tests", a.gpus);
-  table.value("-p,--parallel_init", "0|1", "taken, not used", a.parallel_init);
-  table.value("-y,--stream_null", "0|1", "taken, not used", a.stream_null);
-  table.value("-G,--cudagraph", "N", "taken, not used", a.graph);
-  table.value("-R,--local_register", "0-2", "taken, not used", a.local_register);
-  table.value("-x,--cta_policy", "0-2", "taken, not used", a.cta_policy);
-  table.value("-D,--device_implementation", "N", "taken, not used", a.device);
-  table.value("-V,--device_cta_count", "N", "taken, not used", a.device_ctas);
-  table.value("-M,--memory", "0|1", "taken, not used", a.memory_report);
+  table.value("-p,--parallel_init", "0|1", "accepted for compatibility, ignored", a.parallel_init);
+  table.value("-y,--stream_null", "0|1", "accepted for compatibility, ignored", a.stream_null);
+  table.value("-G,--cudagraph", "N", "accepted for compatibility, ignored", a.graph);
+  table.value("-R,--local_register", "0-2", "accepted for compatibility, ignored", a.local_register);
+  table.value("-x,--cta_policy", "0-2", "accepted for compatibility, ignored", a.cta_policy);
+  table.value("-D,--device_implementation", "N", "accepted for compatibility, ignored", a.device);
+  table.value("-V,--device_cta_count", "N", "accepted for compatibility, ignored", a.device_ctas);
+  table.value("-M,--memory", "0|1", "accepted for compatibility, ignored", a.memory_report);
 }
 
 CollectiveOptions made_of(const BenchArguments& a, CollectiveKind kind) {

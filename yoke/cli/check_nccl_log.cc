@@ -64,7 +64,7 @@ int read_logs(Session& session, const std::vector<std::string>& files) {
 CommandRow check_nccl_log_command() {
   return {
       .name = "nccl-log",
-      .summary = "say in words what an NCCL log tells: transport, halves, MTU, GIDs",
+      .summary = "explain an NCCL log: transport, halves, MTU, GIDs",
       .description =
           "Reads what a job printed with NCCL_DEBUG=INFO and says how the ranks talk: by RDMA or TCP, over which "
           "devices, over both halves or one, with which packet size and GIDs, with GPUDirect or without; what is wrong "

@@ -35,7 +35,7 @@ CommandRow show_command() {
 CommandRow cluster_command() {
   return {
       .name = "cluster",
-      .summary = "look at the cluster file, and whether its nodes can be reached",
+      .summary = "print the cluster file; test whether its nodes can be reached",
       .description = "Looks at the cluster file, and whether its nodes can be reached.",
       .examples = {{"yoke cluster show", "check and print the file"}, {"yoke cluster reach", "try ssh to every node"}},
       .prepare = {},

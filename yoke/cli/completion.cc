@@ -145,7 +145,7 @@ std::string help_for(const std::vector<std::string>& words) {
 
 CommandRow help_command() {
   return {.name = "help",
-          .summary = "list the commands, tell about one, or list the exit statuses",
+          .summary = "list the commands, explain one, or list the exit statuses",
           .description =
               "Lists all commands; with the name of one, prints what that command's --help does. `yoke help exit` "
               "lists the exit statuses and what they mean.",

@@ -88,7 +88,7 @@ OptionTable shared_options(Session& session) {
   options.value("--lab", "NAME", "the cluster of this lab, instead of a file", session.lab);
   options.flag("--json", "print JSON instead of text", session.json);
   options.flag("-q,--quiet", "no progress", session.quiet);
-  options.flag("-v,--verbose", "log what is done, for finding out why", session.verbose);
+  options.flag("-v,--verbose", "verbose log", session.verbose);
   return options;
 }
 
@@ -108,10 +108,10 @@ std::string help_text(const std::vector<std::string>& path, const CommandRow& co
 
 std::string overview_text(const std::vector<CommandRow>& commands) {
   Session unused;
-  return "yoke COMMAND [options]\n\nOne model, several machines. `yoke` alone says where you stand and the next "
-         "step.\n\nCommands:\n" +
+  return "yoke COMMAND [options]\n\nOne model, several machines. Run `yoke` without arguments to see the current state "
+         "and the next step.\n\nCommands:\n" +
          subcommand_lines(commands) + "\nOptions of every command:\n" + option_lines(shared_options(unused), false) +
-         "\n`yoke COMMAND --help` tells more, with examples; `yoke help exit` lists the exit statuses.\n";
+         "\n`yoke COMMAND --help` shows details and examples; `yoke help exit` lists the exit statuses.\n";
 }
 
 std::string exit_status_text() {
@@ -119,7 +119,7 @@ std::string exit_status_text() {
       {"0", "done"},
       {"1", "done, and the answer is no: findings, or a disagreement"},
       {"3", "done, but what had to be measured was not"},
-      {"141", "the reader of our output went away"}};
+      {"141", "the reader closed the pipe"}};
   for (const ErrorCodeInfo& row : error_codes())
     rows.emplace_back(fmt::format("{}", row.exit_status), fmt::format("{}: {}", row.name, row.meaning));
   std::stable_sort(rows.begin(), rows.end(),

@@ -46,7 +46,7 @@ std::string plan_text(const LinkSetup& setup) {
   std::size_t number = 0;
   for (const PlannedStep& step : setup.steps()) {
     text += fmt::format("{}/{} {}: {}{}\n", ++number, setup.steps().size(), step.node_name, step.step.says,
-                        step.satisfied ? " (is so already)" : "");
+                        step.satisfied ? " (already done)" : "");
     for (const std::string& command : step.commands) text += "      " + command + "\n";
   }
   for (const std::string& notice : setup.notices()) text += "Note: " + notice + "\n";
@@ -97,7 +97,7 @@ int run_setup(Session& session, const ChangeArguments& arguments) {
   if (session.json) {
     session.print_json(plan_json(setup, arguments.dry_run ? "to-do" : "done"));
   } else if (nothing) {
-    session.print("All is so already: nothing was changed.\n");
+    session.print("Everything is already set up. Nothing changed.\n");
   } else if (arguments.dry_run) {
     session.print("Nothing was changed: this was a dry run.\n");
   } else {
@@ -188,7 +188,7 @@ int run_undo(Session& session, const ChangeArguments& arguments) {
   if (!session.json) {
     session.print(count == 0          ? "There is nothing to undo.\n"
                   : arguments.dry_run ? "Nothing was changed: this was a dry run.\n"
-                                      : "All is as it was.\n");
+                                      : "Undone. The nodes are back in their previous state.\n");
   }
   return kExitOk;
 }
@@ -209,12 +209,11 @@ CommandRow link_setup_command() {
           "the fast interfaces, a netplan file that keeps it so, routes for a ring; ssh between all nodes (a key "
           "pair for each, only public keys travel, host keys are pinned); locked memory for RDMA; and "
           "/etc/yoke/fabric.env with the pins that engines need. Every step is shown before anything is changed, "
-          "verified after it is done, and kept in a journal for 'yoke link undo'. What is so already is left alone: "
-          "a second time changes nothing. A step that fails takes back all of this run. Needs root on the nodes, or "
-          "sudo: "
-          "a password that it wants is asked for once, at the terminal.",
-      .examples = {{"yoke link setup --dry-run", "what would be done, to the letter"},
-                   {"yoke link setup", "show, ask, do"},
+          "verified after it is done, and kept in a journal for 'yoke link undo'. Steps that are already done are "
+          "skipped, so running it again changes nothing. If a step fails, all changes of this run are undone. Needs "
+          "root on the nodes, or sudo: if sudo needs a password, yoke asks for it once, at the terminal.",
+      .examples = {{"yoke link setup --dry-run", "print every step without changing anything"},
+                   {"yoke link setup", "show the steps, ask, then do them"},
                    {"yoke link setup --yes --json", "for a script"}},
       .prepare = [](OptionTable& table) -> Action {
         auto arguments = std::make_shared<ChangeArguments>();
@@ -227,13 +226,13 @@ CommandRow link_setup_command() {
 CommandRow link_undo_command() {
   return {
       .name = "undo",
-      .summary = "take back what setup did, exactly",
+      .summary = "undo exactly what setup did",
       .description =
-          "Takes back, the newest first, every step that the nodes' journals hold: files become what they were, byte "
-          "for byte, interfaces get back their addresses and MTU. It works after a setup that was killed in the "
-          "middle, and after a reboot. A file that somebody else changed since is left alone and named; --force "
-          "takes it back too. Nodes that cannot be reached are named, the others are undone.",
-      .examples = {{"yoke link undo --dry-run", "what would be taken back"},
+          "Undoes every step in the nodes' journals, newest first: files are restored byte for byte, interfaces get "
+          "back their addresses and MTU. It works after a setup that was killed, and after a reboot. A file that "
+          "somebody else has changed since is left alone and named; --force restores it too. Nodes that cannot be "
+          "reached are named, the others are undone.",
+      .examples = {{"yoke link undo --dry-run", "print what would be undone"},
                    {"yoke link undo --yes", "do it, without asking"}},
       .prepare = [](OptionTable& table) -> Action {
         auto arguments = std::make_shared<ChangeArguments>();

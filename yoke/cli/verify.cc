@@ -245,7 +245,7 @@ int run_verify(Session& session, const VerifyArguments& a) {
 
 CommandRow verify_command() {
   return {.name = "verify",
-          .summary = "is the engine right? Logits and tokens against another implementation's",
+          .summary = "compare logits and tokens with a reference implementation",
           .description =
               "Computes each case of golden.json in a model's folder and compares: logits with golden.safetensors (the "
               "largest difference relative to the largest logit of the case), the tokens that follow when always the "

@@ -49,7 +49,7 @@ void show_plan(Scene& scene, const Document& plan) {
   std::string letter;
   for (const Document& step : list_at(plan, "steps").items) {
     const std::string line = fmt::format("{}: {}{}", text_at(step, "node"), text_at(step, "says"),
-                                         text_at(step, "state") == "already" ? " (is so already)" : "");
+                                         text_at(step, "state") == "already" ? " (already done)" : "");
     scene.say(line);
     letter += line + "\n";
     for (const Document& command : list_at(step, "commands").items) letter += "    " + command.text + "\n";

@@ -91,8 +91,7 @@ void Diagnosis::rank_ended(const RankEnded& ended, Instant now) {
 void Diagnosis::rank_stopped(int rank, Instant now) {
   if (!is_rank(rank)) return;
   const std::string& node = name_of_rank(rank);
-  const Error error(ErrorCode::kUnavailable,
-                    fmt::format("rank {} on {} stands still: it was stopped (SIGSTOP)", rank, node),
+  const Error error(ErrorCode::kUnavailable, fmt::format("rank {} on {} is stopped (SIGSTOP)", rank, node),
                     "who stopped it? A debugger, or a shell's job control");
   add(Weight::kCertain, now,
       {.kind = CauseKind::kRankStopped,

@@ -118,7 +118,7 @@ void NodeChannel::move_messages() {
     const Seconds silent = to_seconds(real_clock().now() - last_heard_);
     if (heard_ && silent > kSilence) return explain_end();
     if (!heard_ && silent > kHelloLimit) {
-      throw Error(ErrorCode::kTimeout, fmt::format("no supervisor came to be on {}", options_.node.name),
+      throw Error(ErrorCode::kTimeout, fmt::format("the supervisor on {} did not start", options_.node.name),
                   "is the machine overloaded?");
     }
   }
