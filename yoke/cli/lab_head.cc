@@ -8,8 +8,11 @@
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
 #include "yoke/base/hash.h"
+#include "yoke/base/result.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/lab/enter.h"
+#include "yoke/lab/node_access.h"
+#include "yoke/lab/parts.h"
 #include "yoke/lab/state.h"
 
 namespace yoke {
@@ -62,8 +65,7 @@ std::optional<int> run_on_lab_head(const Session& session, const std::vector<std
   if (!lab) return std::nullopt;
   const LabLayout layout = load_layout(*lab);
   const LabNode& head = layout.nodes.front();
-  const auto first = find_node_init(*lab, head.number);
-  if (!first) {
+  if (!find_part(*lab, head.number)) {
     throw Error(ErrorCode::kUnavailable, fmt::format("the head node {} of lab '{}' is powered off", head.name, *lab),
                 fmt::format("'yoke lab fault power-on --node {}' starts it", head.name));
   }
@@ -72,13 +74,20 @@ std::optional<int> run_on_lab_head(const Session& session, const std::vector<std
   const std::string content = file ? read_file(*file) : print_cluster(lab_cluster(layout));
   const std::string name = fmt::format("cluster-{}.yaml", random_token_hex(6));
   const std::string there = (layout.plain ? node_folder(*lab, head.number) : fs::path("/run/yoke-lab")) / name;
-  const fs::path seen_here = layout.plain ? there : fmt::format("/proc/{}/root{}", *first, there);
   // A plain node has no files of its own, and so no program in its place.
   const std::string program = layout.plain ? fs::read_symlink("/proc/self/exe").native() : "/usr/local/bin/yoke";
-  write_file_atomically(seen_here, content);
+  if (layout.plain) {
+    write_file_atomically(there, content);
+  } else {
+    NodeAccess(*lab, head).write(there, content);
+  }
   const int status = run_in_node(*lab, head, arguments_there(program, arguments, there));
   std::error_code ignored;
-  fs::remove(seen_here, ignored);
+  if (layout.plain) {
+    fs::remove(there, ignored);
+  } else {
+    (void)try_to([&] { NodeAccess(*lab, head).remove(there); });  // it went with a node that was powered off meanwhile
+  }
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include "yoke/base/text.h"
 #include "yoke/lab/cgroup.h"
 #include "yoke/lab/faults.h"
+#include "yoke/lab/parts.h"
 #include "yoke/lab/state.h"
 #include "yoke/report/table.h"
 
@@ -23,7 +24,7 @@ struct NodeStatus {
 std::vector<NodeStatus> look_at(const LabLayout& layout) {
   std::vector<NodeStatus> nodes;
   for (const LabNode& node : layout.nodes) {
-    NodeStatus status{.node = &node, .on = find_node_init(layout.name, node.number).has_value()};
+    NodeStatus status{.node = &node, .on = find_part(layout.name, node.number).has_value()};
     if (const auto group = memory_group(layout.name, node.number)) {
       if (const auto used = DiskTree().read_trimmed(group->usage_file().native()))
         status.memory_used = Bytes{std::stoll(*used)};

@@ -227,13 +227,12 @@ std::optional<int> discover_in_lab(Session& session, const DiscoverArguments& ar
   const std::string file = fmt::format("/run/yoke-lab/discovered-{}.yaml", random_token_hex(6));
   if (arguments.output) setenv(kHandOver, file.c_str(), 1);
   const std::optional<int> status = run_on_lab_head(session, words_of(session, arguments));
-  const auto first = find_node_init(*lab, layout.nodes.front().number);
-  if (!arguments.output || !first) return status;
-  const fs::path seen_here = fmt::format("/proc/{}/root{}", *first, file);
-  std::error_code failure;
-  if (!fs::exists(seen_here, failure)) return status;  // nothing was found: it said why
-  write_file_atomically(*arguments.output, read_file(seen_here));
-  fs::remove(seen_here, failure);
+  if (!arguments.output) return status;
+  const auto access = try_to([&] { return NodeAccess(*lab, layout.nodes.front()); });
+  const std::optional<std::string> found = access ? access->read(file) : std::nullopt;
+  if (!found) return status;  // nothing was found: it said why
+  write_file_atomically(*arguments.output, *found);
+  access->remove(file);
   if (!session.json) session.print(fmt::format("\nThe cluster file is {}.\n", *arguments.output));
   return status;
 }

@@ -1,6 +1,5 @@
 #include "yoke/lab/enter.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -19,6 +18,7 @@
 #include "yoke/base/text.h"
 #include "yoke/lab/cgroup.h"
 #include "yoke/lab/node.h"
+#include "yoke/lab/parts.h"
 #include "yoke/lab/plain.h"
 #include "yoke/lab/state.h"
 
@@ -28,19 +28,8 @@ namespace {
 
 constexpr int kCannotStart = 126;
 
-struct Namespace {
-  const char* name;
-  int flag;
-};
-// The user namespace first, where it is another: it gives the right to the rest. The mounts last: /proc is still ours.
-constexpr Namespace kNamespaces[] = {{"user", CLONE_NEWUSER}, {"net", CLONE_NEWNET}, {"uts", CLONE_NEWUTS},
-                                     {"ipc", CLONE_NEWIPC},   {"pid", CLONE_NEWPID}, {"mnt", CLONE_NEWNS}};
-
-bool is_ours(const std::string& name, pid_t pid) {
-  std::error_code failure;
-  const fs::path ours = fs::read_symlink("/proc/self/ns/" + name, failure);
-  return !failure && ours == fs::read_symlink(fmt::format("/proc/{}/ns/{}", pid, name), failure);
-}
+// What a node has of its own.
+constexpr int kNodeNamespaces = CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNS;
 
 [[noreturn]] void execute(const std::vector<std::string>& argv) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -88,22 +77,15 @@ int wait_for(pid_t child) {
 
 // In a child of ours: takes on the node's namespaces and runs the program in a child of its own, which alone is in the
 // node's PID namespace.
-[[noreturn]] void enter_and_run(const std::string& lab, const LabNode& node, pid_t first,
+[[noreturn]] void enter_and_run(const std::string& lab, const LabNode& node, const LabPart& first,
                                 const std::vector<std::string>& argv) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   try {
     const fs::path folder = fs::current_path();
     if (const auto group = memory_group(lab, node.number); group && fs::exists(group->folder)) group->join();
-    std::vector<std::pair<UniqueFd, int>> namespaces;
-    for (const Namespace& part : kNamespaces) {
-      if (is_ours(part.name, first)) continue;
-      namespaces.emplace_back(open_file(fmt::format("/proc/{}/ns/{}", first, part.name), O_RDONLY), part.flag);
-    }
     // A process that shares its working folder with another thread (a sanitizer's) may not change its mounts.
     if (unshare(CLONE_FS) != 0) throw system_error(errno, fmt::format("cannot enter {}", node.name));
-    for (const auto& [fd, flag] : namespaces) {
-      if (setns(fd.get(), flag) != 0) throw system_error(errno, fmt::format("cannot enter {}", node.name));
-    }
+    first.enter(kNodeNamespaces);
     const pid_t program = fork();
     if (program == 0) run_program(folder, argv);
     _exit(program < 0 ? kCannotStart : wait_for(program));
@@ -118,7 +100,7 @@ int wait_for(pid_t child) {
 }  // namespace
 
 int run_in_node(const std::string& lab, const LabNode& node, const std::vector<std::string>& argv) {
-  const std::optional<pid_t> first = find_node_init(lab, node.number);
+  const std::optional<LabPart> first = find_part(lab, node.number);
   if (!first) {
     throw Error(ErrorCode::kUnavailable, fmt::format("{} is powered off", node.name),
                 fmt::format("'yoke lab fault power-on --node {}' starts it", node.name));

@@ -9,7 +9,7 @@
 #include "yoke/base/process.h"
 #include "yoke/lab/hardware.h"
 #include "yoke/lab/network.h"
-#include "yoke/lab/state.h"
+#include "yoke/lab/parts.h"
 
 namespace yoke {
 namespace {
@@ -20,7 +20,7 @@ using Step = ActiveFault::Undo;
 // What `ip -json …` answers in a node's network.
 Document ask_ip(const LabLayout& layout, int node, std::vector<std::string> words) {
   std::string answer;
-  in_network(network_namespace(layout.name, node), [&] {
+  in_network(open_network(layout.name, node), [&] {
     words.insert(words.begin(), {"ip", "-json"});
     answer = run_or_throw({.argv = words, .timeout = 10_s}).out;
   });
@@ -210,7 +210,7 @@ FaultSteps plan_fault(const LabLayout& layout, std::string_view name, const LabN
 
 void run_steps(const LabLayout& layout, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
-    in_network(network_namespace(layout.name, step.node), [&] {
+    in_network(open_network(layout.name, step.node), [&] {
       if (step.tool == "ip") run_ip({step.line});
       if (step.tool == "tc") run_tc({step.line});
       if (step.tool == "nft") run_nft(step.line);

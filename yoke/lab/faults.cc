@@ -11,8 +11,11 @@
 #include "yoke/base/json.h"
 #include "yoke/base/result.h"
 #include "yoke/lab/fault_steps.h"
+#include "yoke/lab/hardware_faults.h"
 #include "yoke/lab/lab.h"
 #include "yoke/lab/network.h"
+#include "yoke/lab/node_access.h"
+#include "yoke/lab/parts.h"
 #include "yoke/lab/state.h"
 
 namespace yoke {
@@ -68,8 +71,7 @@ void save_faults(const std::string& lab, const std::vector<ActiveFault>& faults)
 
 // The node's watcher reads this file: {"gid_drift": ["rocep1s0f0"], …}.
 void show_hardware_faults(const LabLayout& layout, const LabNode& node, const std::vector<ActiveFault>& faults) {
-  const auto first = find_node_init(layout.name, node.number);
-  if (!first || layout.plain) return;  // shown when it is powered on
+  if (layout.plain || !find_part(layout.name, node.number)) return;  // shown when it is powered on
   Document shown = Document::map();
   for (const auto& [fault_name, key] : {std::pair{"gid-drift", "gid_drift"}, std::pair{"narrow-pcie", "narrow_pcie"},
                                         std::pair{"port-speed-100", "port_speed_100"}}) {
@@ -80,8 +82,22 @@ void show_hardware_faults(const LabLayout& layout, const LabNode& node, const st
     }
     shown.add(key, std::move(devices));
   }
-  write_file_atomically(fmt::format("/proc/{}/root/run/yoke-lab/hardware-faults.json", *first),
-                        print_json(shown) + "\n");
+  NodeAccess(layout.name, node).write(kHardwareFaultsPath, print_json(shown) + "\n");
+}
+
+// The faults of the hardware tree are shown to the new node, cut cables stay cut.
+void power_on_with_faults(const LabLayout& layout, const LabNode& node, const LabLock& lock) {
+  const std::vector<ActiveFault> faults = active_faults(layout.name);
+  std::vector<std::string> cut;
+  for (const ActiveFault& fault : faults) {
+    for (const ActiveFault::Undo& undo : fault.undo) {
+      if (undo.node == node.number && undo.line.starts_with("link set ") && undo.line.ends_with(" up"))
+        cut.push_back(undo.line);
+    }
+  }
+  power_on(layout, node, cut, lock);
+  if (!layout.plain) wait_for_links(layout, Deadline::after(kSettleLimit));
+  show_hardware_faults(layout, node, faults);
 }
 
 const FaultRow& find_fault(std::string_view name) {
@@ -107,7 +123,7 @@ std::vector<ActiveFault> active_faults(const std::string& lab) {
 void apply_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& half) {
   const FaultRow& row = find_fault(name);
   const LabLock lock(layout.name);
-  if (name == "power-on") return power_on_with_faults(layout, node);
+  if (name == "power-on") return power_on_with_faults(layout, node, lock);
   ActiveFault fault{.name = std::string(name), .node = node.number, .half = row.scope == Scope::kHalf ? half : ""};
   std::vector<ActiveFault> faults = active_faults(layout.name);
   const bool in_force = std::any_of(faults.begin(), faults.end(), [&](const ActiveFault& other) {
@@ -142,8 +158,8 @@ std::size_t clear_faults(const LabLayout& layout) {
   const LabLock lock(layout.name);
   std::size_t cleared = 0;
   for (const LabNode& node : layout.nodes) {
-    if (find_node_init(layout.name, node.number)) continue;
-    power_on_with_faults(layout, node);
+    if (find_part(layout.name, node.number)) continue;
+    power_on_with_faults(layout, node, lock);
     ++cleared;
   }
   std::vector<ActiveFault> faults = active_faults(layout.name);
@@ -158,20 +174,6 @@ std::size_t clear_faults(const LabLayout& layout) {
   }
   if (!layout.plain) wait_for_links(layout, Deadline::after(kSettleLimit));
   return cleared;
-}
-
-void power_on_with_faults(const LabLayout& layout, const LabNode& node) {
-  const std::vector<ActiveFault> faults = active_faults(layout.name);
-  std::vector<std::string> cut;
-  for (const ActiveFault& fault : faults) {
-    for (const ActiveFault::Undo& undo : fault.undo) {
-      if (undo.node == node.number && undo.line.starts_with("link set ") && undo.line.ends_with(" up"))
-        cut.push_back(undo.line);
-    }
-  }
-  power_on(layout, node, cut);
-  if (!layout.plain) wait_for_links(layout, Deadline::after(kSettleLimit));
-  show_hardware_faults(layout, node, faults);
 }
 
 }  // namespace yoke

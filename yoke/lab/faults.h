@@ -36,7 +36,4 @@ std::vector<ActiveFault> active_faults(const std::string& lab);
 void apply_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& half);
 std::size_t clear_faults(const LabLayout& layout);  // all, latest first; returns how many
 
-// Power on again: the faults of the hardware tree are shown to the new node, cut cables stay cut.
-void power_on_with_faults(const LabLayout& layout, const LabNode& node);
-
 }  // namespace yoke

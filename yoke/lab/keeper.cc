@@ -14,18 +14,30 @@
 #include "yoke/base/interrupt.h"
 #include "yoke/base/process_tree.h"
 #include "yoke/base/text.h"
+#include "yoke/lab/parts.h"
 
 namespace yoke {
 namespace {
 
 constexpr std::string_view kReady = "ready\n";
 
+// The descriptors of a part, each in its place beyond those that they are moved to.
+struct PartFds {
+  UniqueFd null, log, ready, lock;
+};
+
+UniqueFd out_of_the_way(const UniqueFd& fd) {
+  UniqueFd moved(fcntl(fd.get(), F_DUPFD_CLOEXEC, kLockFd + 1));
+  if (!moved) throw system_error(errno, "cannot duplicate a descriptor");
+  return moved;
+}
+
 // What the child does between fork and exec: only system calls.
-[[noreturn]] void become_part(char* const* argv, char* const* environment, int ready, int log, int null) {
+[[noreturn]] void become_part(char* const* argv, char* const* environment, const PartFds& fds) {
   setsid();
-  const bool placed = dup2(null, STDIN_FILENO) >= 0 && dup2(log, STDOUT_FILENO) >= 0 && dup2(log, STDERR_FILENO) >= 0 &&
-                      dup2(ready, kReadyFd) >= 0;
-  if (ready == kReadyFd) fcntl(ready, F_SETFD, 0);
+  const bool placed = dup2(fds.null.get(), STDIN_FILENO) >= 0 && dup2(fds.log.get(), STDOUT_FILENO) >= 0 &&
+                      dup2(fds.log.get(), STDERR_FILENO) >= 0 && dup2(fds.ready.get(), kReadyFd) >= 0 &&
+                      dup2(fds.lock.get(), kLockFd) >= 0;
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -35,20 +47,17 @@ constexpr std::string_view kReady = "ready\n";
 
 }  // namespace
 
-std::optional<int> lab_part_of(const std::vector<std::string>& words, const std::string& folder) {
-  if (words.size() < 4 || words[2] != folder) return std::nullopt;
-  if (words[1] == "lab-keeper") return 0;
-  if (words[1] != "lab-node" && words[1] != kPlainNodeWord) return std::nullopt;
-  return std::atoi(words[3].c_str());
-}
-
-StartingPart start_part(std::string name, const std::vector<std::string>& arguments, const std::filesystem::path& log) {
+StartingPart start_part(std::string name, const std::vector<std::string>& arguments, const std::filesystem::path& log,
+                        const LabLock& lock) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw system_error(errno, "cannot make a pipe");
   UniqueFd read_end(ends[0]);
-  const UniqueFd write_end(ends[1]);
-  const UniqueFd log_file = open_file(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-  const UniqueFd null = open_file("/dev/null", O_RDONLY);
+  UniqueFd write_end(ends[1]);
+  PartFds fds{.null = out_of_the_way(open_file("/dev/null", O_RDONLY)),
+              .log = out_of_the_way(open_file(log, O_WRONLY | O_CREAT | O_APPEND, 0600)),
+              .ready = out_of_the_way(write_end),
+              .lock = out_of_the_way(lock.fd())};
+  write_end.reset();
   std::vector<std::string> words = {"yoke"};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
@@ -65,7 +74,7 @@ StartingPart start_part(std::string name, const std::vector<std::string>& argume
   if (child < 0) throw system_error(errno, "cannot fork");
   if (child == 0) {
     const pid_t part = fork();
-    if (part == 0) become_part(argv.data(), environment.data(), write_end.get(), log_file.get(), null.get());
+    if (part == 0) become_part(argv.data(), environment.data(), fds);
     _exit(part < 0 ? 1 : 0);
   }
   int status = 0;
@@ -114,8 +123,9 @@ void report_failure(const std::exception& failure) {
   }
 }
 
-int run_keeper(int nodes) {
+int run_keeper(const std::string& lab, int nodes) {
   try {
+    record_part(lab, kKeeperNumber);
     for (int node = 0; node <= nodes; ++node) {
       if (unshare(CLONE_NEWNET) != 0) {
         throw system_error(errno, "cannot make a network namespace", "a lab needs root, or user namespaces");

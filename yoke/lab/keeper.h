@@ -7,26 +7,24 @@
 //   yoke lab-plain-node FOLDER NUMBER     (plain.h)
 //
 // A part that is starting tells its starter over a pipe that it is ready, or why not; if the starter dies before that,
-// the part ends by itself.
+// the part ends by itself. Until it has recorded itself (parts.h) it shares the starter's lock.
 #pragma once
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "yoke/base/clock.h"
 #include "yoke/base/files.h"
+#include "yoke/lab/state.h"
 
 namespace yoke {
 
 inline constexpr int kReadyFd = 3;            // where a starting part reports
+inline constexpr int kLockFd = 4;             // the lab's lock, until the part has recorded itself
 inline constexpr int kFirstNamespaceFd = 10;  // the keeper's descriptor of the switch; node n follows at +n
 
 inline constexpr std::string_view kPlainNodeWord = "lab-plain-node";
-
-// From a command line: 0 for the keeper of the lab in this folder, n for node n, nothing for any other process.
-std::optional<int> lab_part_of(const std::vector<std::string>& words, const std::string& folder);
 
 // A part on its way up.
 struct StartingPart {
@@ -35,7 +33,8 @@ struct StartingPart {
 };
 
 // Starts this program as a part, detached from terminal and session, its output in `log`.
-StartingPart start_part(std::string name, const std::vector<std::string>& arguments, const std::filesystem::path& log);
+StartingPart start_part(std::string name, const std::vector<std::string>& arguments, const std::filesystem::path& log,
+                        const LabLock& lock);
 void wait_until_ready(StartingPart& part, Deadline deadline);  // throws what the part reported
 
 // In the part: all is well, or not. To be called once.
@@ -43,6 +42,6 @@ void report_ready();
 void report_failure(const std::exception& failure);
 
 // The keeper itself; returns when told to end by SIGTERM.
-int run_keeper(int nodes);
+int run_keeper(const std::string& lab, int nodes);
 
 }  // namespace yoke

@@ -11,11 +11,13 @@
 #include "yoke/base/file_tree.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/process.h"
+#include "yoke/base/result.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/cgroup.h"
 #include "yoke/lab/keeper.h"
 #include "yoke/lab/network.h"
 #include "yoke/lab/node.h"
+#include "yoke/lab/parts.h"
 #include "yoke/lab/plain.h"
 #include "yoke/lab/plain_processes.h"
 #include "yoke/lab/rights.h"
@@ -42,7 +44,7 @@ void require_programs(const LabOptions& options) {
 // What a lab could leave on this machine, undone; all of it may be missing.
 void remove_everything(const std::string& name) {
   end_plain_processes(name);
-  end_lab_processes(name);
+  end_parts(name);
   remove_plain_traces(name);
   remove_memory_groups(name);
   // Again where a program of a starter that was killed is still writing there.
@@ -74,24 +76,24 @@ std::vector<std::string> limit_memory(const LabLayout& layout) {
   return {};
 }
 
-StartingPart start_node(const LabLayout& layout, const LabNode& node) {
+StartingPart start_node(const LabLayout& layout, const LabNode& node, const LabLock& lock) {
   return start_part(node.name,
                     {layout.plain ? std::string(kPlainNodeWord) : "lab-node", lab_folder(layout.name).native(),
                      fmt::format("{}", node.number)},
-                    node_folder(layout.name, node.number) / "log");
+                    node_folder(layout.name, node.number) / "log", lock);
 }
 
-void start_nodes(const LabLayout& layout, Deadline deadline) {
+void start_nodes(const LabLayout& layout, const LabLock& lock, Deadline deadline) {
   std::vector<StartingPart> nodes;
-  for (const LabNode& node : layout.nodes) nodes.push_back(start_node(layout, node));
+  for (const LabNode& node : layout.nodes) nodes.push_back(start_node(layout, node, lock));
   for (StartingPart& node : nodes) wait_until_ready(node, deadline);
 }
 
-std::vector<std::string> start_plain_parts(const LabLayout& layout) {
+std::vector<std::string> start_plain_parts(const LabLayout& layout, const LabLock& lock) {
   make_folders(layout);
   make_keys(layout);
   write_plain_files(layout);
-  start_nodes(layout, Deadline::after(kStartLimit));
+  start_nodes(layout, lock, Deadline::after(kStartLimit));
   return missing_in_plain_labs();
 }
 
@@ -103,17 +105,17 @@ std::vector<std::string> told_missing(const LabLayout& layout) {
   return lines;
 }
 
-std::vector<std::string> start_parts(const LabLayout& layout) {
+std::vector<std::string> start_parts(const LabLayout& layout, const LabLock& lock) {
   const Deadline deadline = Deadline::after(kStartLimit);
   make_folders(layout);
   StartingPart keeper = start_part(
       "the lab's keeper", {"lab-keeper", lab_folder(layout.name).native(), fmt::format("{}", layout.nodes.size())},
-      lab_folder(layout.name) / "keeper.log");
+      lab_folder(layout.name) / "keeper.log", lock);
   make_keys(layout);
   std::vector<std::string> missing = limit_memory(layout);
   wait_until_ready(keeper, deadline);
   build_network(layout);
-  start_nodes(layout, deadline);
+  start_nodes(layout, lock, deadline);
   wait_for_links(layout, deadline);
   for (std::string& what : told_missing(layout)) missing.push_back(std::move(what));
   return missing;
@@ -124,7 +126,7 @@ std::vector<std::string> start_parts(const LabLayout& layout) {
 std::optional<int> run_lab_part(const std::vector<std::string>& arguments) {
   if (arguments.size() != 3) return std::nullopt;
   const int number = std::atoi(arguments[2].c_str());
-  if (arguments[0] == "lab-keeper") return run_keeper(number);
+  if (arguments[0] == "lab-keeper") return run_keeper(fs::path(arguments[1]).filename(), number);
   if (arguments[0] == kPlainNodeWord) return run_plain_node(fs::path(arguments[1]).filename(), number);
   if (arguments[0] == "lab-node") return run_node(fs::path(arguments[1]).filename(), number);
   return std::nullopt;
@@ -134,16 +136,18 @@ LabStarted start_lab(const LabOptions& options) {
   LabStarted started{.layout = options.plain ? lay_out_plain_lab(options) : lay_out_lab(options)};
   require_programs(options);
   if (!options.plain) take_lab_rights();
-  const LabLock lock(options.name);
+  LabLock lock(options.name);
   if (lab_exists(options.name)) {
     throw Error(ErrorCode::kConflict, fmt::format("there is a lab '{}' already", options.name),
                 fmt::format("'yoke lab down --name {}' ends it, --name gives another", options.name));
   }
   try {
-    started.missing = options.plain ? start_plain_parts(started.layout) : start_parts(started.layout);
+    started.missing = options.plain ? start_plain_parts(started.layout, lock) : start_parts(started.layout, lock);
     save_missing(options.name, started.missing);
     throw_if_interrupted();
   } catch (...) {
+    // A part that never records itself cannot be ended; without its folder it ends by itself.
+    (void)try_to([&] { lock.retake(); });
     remove_everything(options.name);
     throw;
   }
@@ -187,7 +191,7 @@ std::vector<std::string> kept_routes(const fs::path& file) {
 }  // namespace
 
 void power_off(const LabLayout& layout, const LabNode& node) {
-  if (!find_node_init(layout.name, node.number)) {
+  if (!find_part(layout.name, node.number)) {
     throw Error(ErrorCode::kConflict, fmt::format("{} is powered off already", node.name));
   }
   if (layout.plain) return end_plain_processes(layout.name, node.number);
@@ -195,15 +199,16 @@ void power_off(const LabLayout& layout, const LabNode& node) {
   std::vector<std::string> lines = {fmt::format("link set {} down", layout.management_interface)};
   for (const LabInterface& interface : node.interfaces)
     lines.push_back(fmt::format("link set {} down", interface.name));
-  in_network(network_namespace(layout.name, node.number), [&] {
+  in_network(open_network(layout.name, node.number), [&] {
     keep_routes(routes_file(layout, node));
     run_ip(lines);
   });
-  end_lab_processes(layout.name, node.number);
+  end_parts(layout.name, node.number);
 }
 
-void power_on(const LabLayout& layout, const LabNode& node, const std::vector<std::string>& except) {
-  if (find_node_init(layout.name, node.number)) {
+void power_on(const LabLayout& layout, const LabNode& node, const std::vector<std::string>& except,
+              const LabLock& lock) {
+  if (find_part(layout.name, node.number)) {
     throw Error(ErrorCode::kConflict, fmt::format("{} is powered on already", node.name));
   }
   std::vector<std::string> lines = {fmt::format("link set {} up", layout.management_interface)};
@@ -216,8 +221,8 @@ void power_on(const LabLayout& layout, const LabNode& node, const std::vector<st
     });
     if (!is_cut) lines.push_back("route append " + route);
   }
-  if (!layout.plain) in_network(network_namespace(layout.name, node.number), [&] { run_ip(lines); });
-  StartingPart part = start_node(layout, node);
+  if (!layout.plain) in_network(open_network(layout.name, node.number), [&] { run_ip(lines); });
+  StartingPart part = start_node(layout, node, lock);
   wait_until_ready(part, Deadline::after(kStartLimit));
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "yoke/lab/layout.h"
+#include "yoke/lab/state.h"
 
 namespace yoke {
 
@@ -26,6 +27,7 @@ void stop_lab(const std::string& name);
 // Cuts a node's power: all its processes are killed, its interfaces lose their carrier.
 void power_off(const LabLayout& layout, const LabNode& node);
 // `except`: lines "link set X up" that are left out, for cables that are cut.
-void power_on(const LabLayout& layout, const LabNode& node, const std::vector<std::string>& except);
+void power_on(const LabLayout& layout, const LabNode& node, const std::vector<std::string>& except,
+              const LabLock& lock);
 
 }  // namespace yoke

@@ -14,7 +14,6 @@ namespace yoke {
 namespace {
 
 constexpr int kNodesLeast = 2;
-constexpr int kNodesMost = 8;
 constexpr Bytes kMemoryLeast{64LL << 20};  // sshd, its sessions and the node's tmpfs need about 30 MiB
 
 [[noreturn]] void refuse(std::string message, std::string hint) {
@@ -26,8 +25,8 @@ Topology check_options(const LabOptions& options) {
     refuse(fmt::format("'{}' cannot be a lab's name", printable(options.name, 40)),
            "use letters, digits, '-', '_' and '.', at most 32, with a letter or digit first");
   }
-  if (options.nodes < kNodesLeast || options.nodes > kNodesMost) {
-    refuse(fmt::format("a lab has {} to {} nodes, not {}", kNodesLeast, kNodesMost, options.nodes),
+  if (options.nodes < kNodesLeast || options.nodes > kLabNodesMost) {
+    refuse(fmt::format("a lab has {} to {} nodes, not {}", kNodesLeast, kLabNodesMost, options.nodes),
            "--nodes 2 is usual");
   }
   if (options.half_rate.value < 1e6 || options.management_rate.value < 1e6) {

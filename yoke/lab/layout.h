@@ -78,6 +78,7 @@ struct LabLayout {
 };
 
 inline constexpr int kLabMtu = 9000;
+inline constexpr int kLabNodesMost = 8;
 
 // Throws Error(kUsage) for what makes no sense: a ring of two, no nodes, a rate of zero, a name with a slash.
 LabLayout lay_out_lab(const LabOptions& options);

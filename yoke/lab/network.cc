@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,7 +12,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
-#include "yoke/lab/state.h"
+#include "yoke/lab/parts.h"
 
 namespace yoke {
 namespace {
@@ -43,12 +44,28 @@ void build_switch(const LabLayout& layout) {
   run_ip(lines);
 }
 
-std::string veth_line(const LabLayout& layout, int node_a, std::string_view a, std::string_view mac_a, int node_b,
-                      std::string_view b, std::string_view mac_b) {
-  const auto address = [](std::string_view mac) { return mac.empty() ? "" : fmt::format(" address {}", mac); };
-  return fmt::format("link add name {}{} netns {} type veth peer name {}{} netns {}", a, address(mac_a),
-                     network_namespace(layout.name, node_a).native(), b, address(mac_b),
-                     network_namespace(layout.name, node_b).native());
+// The network namespaces of a lab, by node; that of the switch first. `ip` is told of one by our own descriptor of it.
+using Networks = std::vector<UniqueFd>;
+
+Networks open_networks(const LabLayout& layout) {
+  Networks networks;
+  for (std::size_t node = 0; node <= layout.nodes.size(); ++node)
+    networks.push_back(open_network(layout.name, static_cast<int>(node)));
+  return networks;
+}
+
+struct LinkEnd {
+  int node = 0;
+  std::string name;
+  std::string mac;
+};
+
+std::string veth_line(const Networks& networks, const LinkEnd& a, const LinkEnd& b) {
+  const auto words = [&](const LinkEnd& end) {
+    return fmt::format("name {}{} netns /proc/{}/fd/{}", end.name, end.mac.empty() ? "" : " address " + end.mac,
+                       getpid(), networks.at(static_cast<std::size_t>(end.node)).get());
+  };
+  return fmt::format("link add {} type veth peer {}", words(a), words(b));
 }
 
 const LabInterface& interface_named(const LabLayout& layout, int node, const std::string& name) {
@@ -59,12 +76,12 @@ const LabInterface& interface_named(const LabLayout& layout, int node, const std
 }
 
 // All veths, from wherever we are: `netns` places both ends. The switch's ends are then put into their bridges.
-void build_links(const LabLayout& layout) {
+void build_links(const LabLayout& layout, const Networks& networks) {
   std::vector<std::string> links;
   std::vector<std::string> in_switch;
   for (const LabNode& node : layout.nodes) {
     const std::string management = fmt::format("m{}", node.number);
-    links.push_back(veth_line(layout, node.number, layout.management_interface, "", 0, management, ""));
+    links.push_back(veth_line(networks, {node.number, layout.management_interface, ""}, {0, management, ""}));
     in_switch.push_back(fmt::format("link set {} master mgmt up", management));
     for (std::size_t i = 0; i < node.interfaces.size(); ++i) {
       const LabInterface& interface = node.interfaces[i];
@@ -76,11 +93,12 @@ void build_links(const LabLayout& layout) {
       if (cable != layout.cables.end() && cable->node_b != 0) {
         const LabInterface& other = interface_named(layout, cable->node_b, cable->interface_b);
         links.push_back(
-            veth_line(layout, node.number, interface.name, interface.mac, cable->node_b, other.name, other.mac));
+            veth_line(networks, {node.number, interface.name, interface.mac}, {cable->node_b, other.name, other.mac}));
         continue;
       }
       // A port without a cable has a far end all the same, which stays down: no carrier.
-      links.push_back(veth_line(layout, node.number, interface.name, interface.mac, 0, switch_end(node.number, i), ""));
+      links.push_back(
+          veth_line(networks, {node.number, interface.name, interface.mac}, {0, switch_end(node.number, i), ""}));
       if (cable != layout.cables.end()) {
         in_switch.push_back(
             fmt::format("link set {} mtu {} master {} up", switch_end(node.number, i), kLabMtu, cable->interface_b));
@@ -88,7 +106,7 @@ void build_links(const LabLayout& layout) {
     }
   }
   run_ip(links);
-  in_network(network_namespace(layout.name, 0), [&] { run_ip(in_switch); });
+  in_network(networks.front(), [&] { run_ip(in_switch); });
 }
 
 void set_sysctl(const std::string& name, std::string_view value) {
@@ -138,12 +156,11 @@ bool all_links_carry() {
 
 }  // namespace
 
-void in_network(const std::filesystem::path& network_namespace, const std::function<void()>& function) {
-  const UniqueFd fd = open_file(network_namespace, O_RDONLY);
+void in_network(const UniqueFd& network, const std::function<void()>& function) {
   std::exception_ptr failure;
   std::thread([&] {
     try {
-      if (setns(fd.get(), CLONE_NEWNET) != 0) throw system_error(errno, "cannot enter a network namespace");
+      if (setns(network.get(), CLONE_NEWNET) != 0) throw system_error(errno, "cannot enter a network namespace");
       function();
     } catch (...) {
       failure = std::current_exception();
@@ -164,16 +181,17 @@ std::string shape_line(std::string_view interface, BitsPerSecond rate) {
 }
 
 void build_network(const LabLayout& layout) {
-  in_network(network_namespace(layout.name, 0), [&] { build_switch(layout); });
-  build_links(layout);
+  const Networks networks = open_networks(layout);
+  in_network(networks.front(), [&] { build_switch(layout); });
+  build_links(layout, networks);
   for (const LabNode& node : layout.nodes) {
-    in_network(network_namespace(layout.name, node.number), [&] { set_up_node(layout, node); });
+    in_network(networks.at(static_cast<std::size_t>(node.number)), [&] { set_up_node(layout, node); });
   }
 }
 
 void wait_for_links(const LabLayout& layout, Deadline deadline) {
   for (const LabNode& node : layout.nodes) {
-    in_network(network_namespace(layout.name, node.number), [&] {
+    in_network(open_network(layout.name, node.number), [&] {
       while (!all_links_carry() && !deadline.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     });
   }

@@ -1,19 +1,19 @@
 // The network of a lab: a veth pair for each half of each cable, bridges for management and switches, shaped by tc.
 // The host's own network is never touched: everything lies in the namespaces that the keeper holds.
 #pragma once
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "yoke/base/clock.h"
+#include "yoke/base/files.h"
 #include "yoke/base/process.h"
 #include "yoke/lab/layout.h"
 
 namespace yoke {
 
 // Runs the function on a thread of its own inside a network namespace; programs that it starts run there too.
-void in_network(const std::filesystem::path& network_namespace, const std::function<void()>& function);
+void in_network(const UniqueFd& network, const std::function<void()>& function);
 
 // One command per line, as for `ip -batch` and `tc -batch`; an Error names the line that failed.
 void run_ip(const std::vector<std::string>& lines);

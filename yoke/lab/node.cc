@@ -22,6 +22,7 @@
 #include "yoke/lab/keeper.h"
 #include "yoke/lab/node_files.h"
 #include "yoke/lab/node_root.h"
+#include "yoke/lab/parts.h"
 #include "yoke/lab/state.h"
 #include "yoke/lab/watcher.h"
 #include "yoke/lab/watcher_meminfo.h"
@@ -71,6 +72,7 @@ int reap_for_ever(pid_t sshd) {
 
 int be_first_process(const LabLayout& layout, const LabNode& node) {
   try {
+    record_part(layout.name, node.number);
     const fs::path folder = node_folder(layout.name, node.number);
     const fs::path root = folder / "root";
     if (sethostname(node.name.data(), node.name.size()) != 0) throw system_error(errno, "cannot set the host name");
@@ -112,7 +114,7 @@ int run_node(const std::string& lab, int number) {
   try {
     const LabLayout layout = load_layout(lab);
     const LabNode& node = layout.nodes.at(static_cast<std::size_t>(number - 1));
-    const UniqueFd network = open_file(network_namespace(lab, number), O_RDONLY);
+    const UniqueFd network = open_network(lab, number);
     if (const auto group = memory_group(lab, number); group && fs::exists(group->folder)) group->join();
     if (setns(network.get(), CLONE_NEWNET) != 0) throw system_error(errno, "cannot enter the node's network");
     if (unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID) != 0) {
@@ -121,8 +123,8 @@ int run_node(const std::string& lab, int number) {
     const pid_t first = fork();  // the first process of the new PID namespace
     if (first < 0) throw system_error(errno, "cannot fork");
     if (first == 0) return be_first_process(layout, node);
-    // Our own job is done; who looks for the node finds the first process by its command line. What runs at a usual
-    // exit, as a check for leaks, may start a helper, which would be in the new namespace and not see this process.
+    // Our own job is done: the first process records itself. What runs at a usual exit, as a check for leaks, may start
+    // a helper, which would be in the new namespace and not see this process.
     std::_Exit(0);
   } catch (const std::exception& failure) {
     log(LogLevel::kError, "{}", failure.what());

@@ -12,12 +12,15 @@
 #include <csignal>
 
 #include "yoke/base/error.h"
+#include "yoke/base/file_tree.h"
 #include "yoke/base/files.h"
+#include "yoke/base/hash.h"
 #include "yoke/base/log.h"
 #include "yoke/base/result.h"
 #include "yoke/base/socket.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/keeper.h"
+#include "yoke/lab/parts.h"
 #include "yoke/lab/state.h"
 
 namespace yoke {
@@ -56,6 +59,8 @@ int choose_port(const LabLayout& layout) {
               fmt::format("no port of {} to {} is free at 127.77.0.1", kFirstHighPort, kFirstHighPort + kHighPorts - 1),
               "are there other plain labs? 'yoke lab status' lists yours");
 }
+
+fs::path token_file(const std::string& lab, int node) { return node_folder(lab, node) / "token"; }
 
 std::string own_name() {
   const passwd* entry = getpwuid(geteuid());
@@ -144,6 +149,10 @@ void wait_for_sshd(const LabLayout& layout, const LabNode& node, pid_t sshd) {
 
 }  // namespace
 
+std::string plain_token(const std::string& lab, int node) {
+  return DiskTree().read(token_file(lab, node).native()).value_or("");
+}
+
 LabLayout lay_out_plain_lab(const LabOptions& options) {
   LabLayout layout = lay_out_lab(options);
   layout.plain = true;
@@ -172,6 +181,8 @@ std::vector<std::string> missing_in_plain_labs() {
 }
 
 void write_plain_files(const LabLayout& layout) {
+  for (const LabNode& node : layout.nodes)
+    write_file_atomically(token_file(layout.name, node.number), random_token_hex(16), {.mode = 0600});
   std::string authorized;
   for (const LabNode& node : layout.nodes)
     authorized += read_file(node_folder(layout.name, node.number) / "user_key.pub");
@@ -192,6 +203,7 @@ int run_plain_node(const std::string& lab, int number) {
   try {
     const LabLayout layout = load_layout(lab);
     const LabNode& node = layout.nodes.at(static_cast<std::size_t>(number - 1));
+    record_part(lab, number);
     prctl(PR_SET_CHILD_SUBREAPER, 1);  // what sshd's sessions leave running stays below us, where it is found
     for (const auto& [name, value] : plain_environment(lab, node)) setenv(name.c_str(), value.c_str(), 1);
     make_separation_folder(node_folder(lab, number));
@@ -221,6 +233,7 @@ std::vector<std::pair<std::string, std::string>> plain_environment(const std::st
   const std::string folder = node_folder(lab, node.number);
   return {{kPlainFolderVariable, folder},
           {kPlainNodeVariable, node.name},
+          {kPlainTokenVariable, plain_token(lab, node.number)},
           {"HOSTNAME", node.name},
           {"PATH", folder + "/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}};
 }

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <map>
@@ -16,9 +17,8 @@
 #include "yoke/base/files.h"
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
-#include "yoke/lab/keeper.h"
+#include "yoke/lab/parts.h"
 #include "yoke/lab/plain.h"
-#include "yoke/lab/state.h"
 
 namespace yoke {
 using namespace literals;
@@ -38,24 +38,39 @@ pid_t parent_of(const std::string& pid) {
   return std::atoi(text.c_str() + name_end + 4);
 }
 
-bool carries_mark(const std::string& pid, const std::string& lab, std::optional<int> node) {
-  const std::string mark = fmt::format("{}={}", kPlainFolderVariable, lab_folder(lab).native());
-  for (const std::string& entry : split(read_or_nothing(pid, "environ"), '\0')) {
-    if (node ? entry == fmt::format("{}/node-{}", mark, *node) : entry.starts_with(mark + "/")) return true;
+// What marks the processes of a lab, or of one node. A token is a secret of the node's: nobody else can carry it.
+struct Marks {
+  std::vector<std::string> entries;  // of the environment
+  std::set<pid_t> parts;             // the nodes' own processes
+
+  bool are_on(const std::string& pid) const {
+    const std::vector<std::string> environment = split(read_or_nothing(pid, "environ"), '\0');
+    return std::any_of(entries.begin(), entries.end(), [&](const std::string& entry) {
+      return std::find(environment.begin(), environment.end(), entry) != environment.end();
+    });
   }
-  const auto part = lab_part_of(split(read_or_nothing(pid, "cmdline"), '\0'), lab_folder(lab).native());
-  return part && *part != 0 && (!node || *part == *node);
+};
+
+Marks marks_of(const std::string& lab, std::optional<int> node) {
+  Marks marks;
+  for (int number = node.value_or(1); number <= node.value_or(kLabNodesMost); ++number) {
+    const std::string token = plain_token(lab, number);
+    if (!token.empty()) marks.entries.push_back(fmt::format("{}={}", kPlainTokenVariable, token));
+    if (const auto part = find_part(lab, number)) marks.parts.insert(part->pid());
+  }
+  return marks;
 }
 
 std::set<pid_t> find(const std::string& lab, std::optional<int> node) {
+  const Marks marks = marks_of(lab, node);
   std::map<pid_t, pid_t> parents;
-  std::set<pid_t> found;
+  std::set<pid_t> found = marks.parts;
   for (const std::string& entry : DiskTree().list("/proc")) {
     pid_t pid = 0;
     const auto [rest, failure] = std::from_chars(entry.data(), entry.data() + entry.size(), pid);
     if (failure != std::errc{} || rest != entry.data() + entry.size()) continue;
     parents[pid] = parent_of(entry);
-    if (carries_mark(entry, lab, node)) found.insert(pid);
+    if (marks.are_on(entry)) found.insert(pid);
   }
   for (std::size_t before = 0; before != found.size();) {
     before = found.size();

@@ -1,4 +1,5 @@
-// The processes of a plain lab: those that carry its mark in their environment, and whatever descends from one.
+// The processes of a plain lab: the nodes' own, those that carry a node's token in their environment,
+// and whatever descends from one.
 #pragma once
 #include <optional>
 #include <string>

@@ -20,7 +20,6 @@
 #include "yoke/base/text.h"
 
 namespace yoke {
-namespace fs = std::filesystem;
 using namespace literals;
 namespace {
 
@@ -236,14 +235,6 @@ void take_lab_rights() {
     if (unshare(CLONE_NEWNET) != 0) refuse_user_namespace(errno);
   }
   require_namespaces();
-}
-
-void join_user_namespace_of(pid_t process) {
-  std::error_code failure;
-  const fs::path theirs = fmt::format("/proc/{}/ns/user", process);
-  if (fs::read_symlink("/proc/self/ns/user", failure) == fs::read_symlink(theirs, failure) && !failure) return;
-  if (setns(open_file(theirs, O_RDONLY).get(), CLONE_NEWUSER) != 0)
-    throw system_error(errno, "cannot enter the lab's user namespace", "is it another user's lab?");
 }
 
 }  // namespace yoke

@@ -15,7 +15,4 @@ uid_t outer_user();
 // A user's process is in a new user namespace and a new network namespace then. Before any thread is started.
 void take_lab_rights();
 
-// Enters the user namespace of a process of ours, where it is another. Before any thread is started.
-void join_user_namespace_of(pid_t process);
-
 }  // namespace yoke

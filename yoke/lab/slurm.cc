@@ -20,7 +20,7 @@
 #include "yoke/base/process.h"
 #include "yoke/base/progress.h"
 #include "yoke/base/text.h"
-#include "yoke/lab/state.h"
+#include "yoke/lab/node_access.h"
 
 namespace yoke {
 namespace fs = std::filesystem;
@@ -77,12 +77,6 @@ int gpus_of(const LabLayout& layout) {
 // Slurm wants a device file for each GPU: with a bare count the node is INVAL, with a plain file jobs are not told
 // which GPU is theirs. It never opens it.
 std::string gpu_file(int gpu) { return fmt::format("/run/yoke-lab/gpu{}", gpu); }
-
-void make_gpu_file(const fs::path& file) {
-  // Device 0:0 is the one that a user namespace may make too.
-  if (mknod(file.c_str(), S_IFCHR | 0600, makedev(0, 0)) != 0 && errno != EEXIST)
-    throw system_error(errno, fmt::format("cannot make {}", file.native()));
-}
 
 std::string slurm_conf(const LabLayout& layout, const SlurmHost& host) {
   const LabNode& head = layout.nodes.front();
@@ -155,32 +149,18 @@ void run_there_or_throw(const LabLayout& layout, const LabNode& node, const std:
   throw Error(ErrorCode::kUnavailable, fmt::format("{}: '{}' {}", node.name, fmt::join(argv, " "), outcome.describe()));
 }
 
-// A node's root as this machine sees it.
-fs::path root_of(const LabLayout& layout, const LabNode& node) {
-  const auto first = find_node_init(layout.name, node.number);
-  if (!first) throw Error(ErrorCode::kUnavailable, fmt::format("{} is powered off", node.name));
-  return fmt::format("/proc/{}/root", *first);
-}
-
-void make_folder(const fs::path& folder) {
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure) throw system_error(failure.value(), fmt::format("cannot make {}", folder.native()));
-}
-
 void write_files(const LabLayout& layout, const LabNode& node, const std::vector<SlurmFile>& files,
                  const std::string& munge_key) {
-  const fs::path root = root_of(layout, node);
+  const NodeAccess access(layout.name, node);
   const auto put = [&](const fs::path& file, std::string_view content, mode_t mode) {
-    const fs::path target = root / file.relative_path();
-    make_folder(target.parent_path());
-    write_file_atomically(target, content, {.mode = mode});
+    access.make_folders(file.parent_path());
+    access.write(file, content, {.mode = mode});
   };
   for (const SlurmFile& file : files) put(file.path, file.content, 0644);
-  for (int gpu = 0; gpu < gpus_of(layout); ++gpu) make_gpu_file(root / fs::path(gpu_file(gpu)).relative_path());
+  for (int gpu = 0; gpu < gpus_of(layout); ++gpu) access.make_device(gpu_file(gpu));
   put(fs::path(kMungeFolder) / "munge.key", munge_key, 0400);
-  for (const char* folder : {"var/lib/slurm/slurmctld", "var/lib/slurm/slurmd", "var/log/slurm"})
-    make_folder(root / folder);
+  for (const char* folder : {"/var/lib/slurm/slurmctld", "/var/lib/slurm/slurmd", "/var/log/slurm"})
+    access.make_folders(folder);
 }
 
 void start_munged(const LabLayout& layout, const LabNode& node) {
@@ -193,10 +173,10 @@ void start_munged(const LabLayout& layout, const LabNode& node) {
 }
 
 // The last complaint in a daemon's log, since the log goes with the lab.
-std::string last_error_in(const fs::path& log) {
-  const Result<std::string> text = try_to([&] { return read_file(log); });
+std::string last_error_in(const LabLayout& layout, const LabNode& node, const char* log) {
+  const auto text = try_to([&] { return NodeAccess(layout.name, node).read(log); });
   std::string found;
-  for (const std::string& line : split(text ? *text : "", '\n')) {
+  for (const std::string& line : split(text ? text->value_or("") : "", '\n')) {
     if (line.find("error:") != std::string::npos || line.find("fatal:") != std::string::npos) found = line;
   }
   return printable(found);
@@ -205,7 +185,7 @@ std::string last_error_in(const fs::path& log) {
 Error not_idle(const LabLayout& layout, const std::vector<std::string>& unready) {
   std::string message = fmt::format("Slurm is not ready after {}: {}", to_string(kIdleLimit), fmt::join(unready, ", "));
   const auto add = [&](const LabNode& node, const char* log) {
-    const std::string line = last_error_in(root_of(layout, node) / fs::path(log).relative_path());
+    const std::string line = last_error_in(layout, node, log);
     if (!line.empty()) message += fmt::format("; {} of {}: {}", fs::path(log).stem().native(), node.name, line);
   };
   add(layout.nodes.front(), kControllerLog);
