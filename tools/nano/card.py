@@ -22,7 +22,7 @@ over machines, and ask it something.
 **What it is not.** It is no assistant and no source. It was trained only on questions that a script generated from
 {figures['facts']} facts, and it knows nothing else: not the world, not code, not arithmetic. It recites the one
 answer that it learned for what it takes the question to be, sometimes the wrong one. Outside its facts it
-should say that it does not know; it does not always. Check what it says with `yoke plan` and `yoke check`.
+should say that it does not know; it does not always. Check what it says with `docs/facts.md` and `yoke check`.
 
 ## Figures of this run
 
