@@ -1,12 +1,14 @@
-# Tests lie beside the code: foo_test.cc goes to the test program of its folder, foo_fuzz.cc becomes a fuzzer of its
-# own, foo_bench.cc goes to the one benchmark program. Whole-program tests are in tests/.
+# Tests lie beside the code: foo_test.cc goes to the test program of its folder, foo_testing.cc (what several tests use)
+# to the library of all test programs, foo_fuzz.cc becomes a fuzzer of its own, foo_bench.cc goes to the one benchmark
+# program. Whole-program tests are in tests/.
 find_package(GTest REQUIRED)
 find_path(RAPIDCHECK_INCLUDE rapidcheck.h REQUIRED)
 find_library(RAPIDCHECK_ARCHIVE librapidcheck.a REQUIRED)
 include(GoogleTest)
 set(CMAKE_GTEST_DISCOVER_TESTS_DISCOVERY_MODE PRE_TEST)
 
-add_library(yoke_test_main STATIC tests/test_main.cc)
+file(GLOB_RECURSE yoke_testing CONFIGURE_DEPENDS yoke/*_testing.cc)
+add_library(yoke_test_main STATIC tests/test_main.cc ${yoke_testing})
 target_link_libraries(yoke_test_main PUBLIC yoke_lib GTest::gtest GTest::gmock ${RAPIDCHECK_ARCHIVE})
 target_compile_definitions(yoke_test_main PUBLIC YOKE_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
 if(CMAKE_CROSSCOMPILING)

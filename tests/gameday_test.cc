@@ -9,7 +9,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
-#include "yoke/report/well_formed.h"
+#include "yoke/report/well_formed_testing.h"
 
 namespace yoke {
 namespace {

@@ -114,6 +114,22 @@ TEST(Tidy, AFolderIncludesOnlyWhatTheArchitectureAllows) {
   }
 }
 
+// A test, a fuzzer, a benchmark, or what they share (foo_testing.h).
+bool is_for_tests(const std::string& file) {
+  static const std::regex ending(R"re((_test|_testing|_fuzz|_bench)\.(h|cc)$)re");
+  return file.starts_with("tests/") || std::regex_search(file, ending);
+}
+
+TEST(Tidy, ProductFilesIncludeNoTestSupport) {
+  const std::regex support(R"re(#include ("yoke/[^"]*_testing\.h"|"tests/|<(gtest|gmock|rapidcheck)))re");
+  for (const std::string& file : source_files()) {
+    if (!file.starts_with("yoke/") || is_for_tests(file)) continue;
+    std::smatch found;
+    const std::string text = read_file(kSourceFolder / file);
+    EXPECT_FALSE(std::regex_search(text, found, support)) << file << ": " << found.str();
+  }
+}
+
 TEST(Tidy, HeavyLibrariesStayInTheirFolder) {
   const std::map<std::string, std::string> homes = {
       {"nlohmann/json.hpp", "yoke/base/"}, {"yaml-cpp/", "yoke/base/"},  {"spdlog/", "yoke/base/"},

@@ -11,9 +11,9 @@
 #include "yoke/base/files.h"
 #include "yoke/bench/compare.h"
 #include "yoke/bench/report_page.h"
-#include "yoke/bench/sample_run.h"
+#include "yoke/bench/sample_run_testing.h"
 #include "yoke/report/html.h"
-#include "yoke/report/well_formed.h"
+#include "yoke/report/well_formed_testing.h"
 
 namespace yoke {
 namespace {

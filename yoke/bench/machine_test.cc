@@ -8,7 +8,7 @@
 #include "yoke/bench/matmul_rate.h"
 #include "yoke/bench/memory_rate.h"
 #include "yoke/bench/pinned_threads.h"
-#include "yoke/bench/sample_run.h"
+#include "yoke/bench/sample_run_testing.h"
 #include "yoke/bench/scaling.h"
 
 namespace yoke {

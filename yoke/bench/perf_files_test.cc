@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
-#include "yoke/bench/sample_run.h"
+#include "yoke/bench/sample_run_testing.h"
 
 namespace yoke {
 namespace {

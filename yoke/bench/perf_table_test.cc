@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/text.h"
-#include "yoke/bench/sample_run.h"
+#include "yoke/bench/sample_run_testing.h"
 #include "yoke/bench/verdict.h"
 
 namespace yoke {

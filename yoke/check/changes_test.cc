@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "yoke/check/made_facts.h"
+#include "yoke/check/facts_testing.h"
 
 namespace yoke {
 namespace {

@@ -1,7 +1,7 @@
 // What one rule explains is not told again by another.
 #include <gtest/gtest.h>
 
-#include "yoke/check/made_facts.h"
+#include "yoke/check/facts_testing.h"
 
 namespace yoke {
 namespace {

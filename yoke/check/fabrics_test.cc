@@ -1,7 +1,7 @@
 // Fabrics that are made otherwise than a Spark's: addresses by VLANs, InfiniBand, servers with NICs of several kinds.
 #include <gtest/gtest.h>
 
-#include "yoke/check/made_facts.h"
+#include "yoke/check/facts_testing.h"
 
 namespace yoke {
 namespace {

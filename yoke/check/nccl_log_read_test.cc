@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "yoke/check/made_nccl_log.h"
+#include "yoke/check/nccl_log_testing.h"
 
 namespace yoke {
 namespace {

@@ -1,7 +1,7 @@
 // What a ring's nodes let pass is told by what was tried through them.
 #include <gtest/gtest.h>
 
-#include "yoke/check/made_facts.h"
+#include "yoke/check/facts_testing.h"
 
 namespace yoke {
 namespace {

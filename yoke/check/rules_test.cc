@@ -7,7 +7,7 @@
 #include <set>
 
 #include "yoke/base/json.h"
-#include "yoke/check/made_facts.h"
+#include "yoke/check/facts_testing.h"
 
 namespace yoke {
 namespace {

@@ -6,7 +6,7 @@
 #include <array>
 #include <thread>
 
-#include "yoke/engine/engine_threads.h"
+#include "yoke/engine/engine_threads_testing.h"
 
 namespace yoke {
 namespace {

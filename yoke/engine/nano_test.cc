@@ -9,7 +9,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
-#include "yoke/engine/engine_threads.h"
+#include "yoke/engine/engine_threads_testing.h"
 #include "yoke/text/chat.h"
 #include "yoke/text/tokenizer.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/comm/local/local.h"
-#include "yoke/comm/rank_threads.h"
+#include "yoke/comm/rank_threads_testing.h"
 #include "yoke/engine/head_block.h"
 
 namespace yoke {

@@ -11,7 +11,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/gameday/summary.h"
-#include "yoke/report/well_formed.h"
+#include "yoke/report/well_formed_testing.h"
 
 namespace yoke {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
-#include "yoke/link/test_cluster.h"
+#include "yoke/link/cluster_testing.h"
 
 namespace yoke {
 namespace {

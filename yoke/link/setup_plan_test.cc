@@ -6,8 +6,8 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/process.h"
+#include "yoke/link/cluster_testing.h"
 #include "yoke/link/environment_file.h"
-#include "yoke/link/test_cluster.h"
 
 namespace yoke {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "yoke/base/error.h"
 #include "yoke/ops/backends.h"
-#include "yoke/ops/cases.h"
-#include "yoke/ops/oracle.h"
+#include "yoke/ops/cases_testing.h"
+#include "yoke/ops/oracle_testing.h"
 
 namespace yoke {
 namespace {

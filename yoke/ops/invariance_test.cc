@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "yoke/ops/backends.h"
-#include "yoke/ops/cases.h"
+#include "yoke/ops/cases_testing.h"
 
 namespace yoke {
 namespace {

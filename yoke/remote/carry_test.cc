@@ -12,7 +12,7 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/text.h"
 #include "yoke/remote/local_shell.h"
-#include "yoke/remote/test_sshd.h"
+#include "yoke/remote/sshd_testing.h"
 
 namespace yoke {
 namespace {

@@ -11,7 +11,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/process_tree.h"
 #include "yoke/remote/local_shell.h"
-#include "yoke/remote/test_sshd.h"
+#include "yoke/remote/sshd_testing.h"
 
 namespace yoke {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "yoke/base/error.h"
-#include "yoke/remote/test_sshd.h"
+#include "yoke/remote/sshd_testing.h"
 
 namespace yoke {
 namespace {

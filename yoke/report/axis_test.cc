@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "yoke/report/test_values.h"
+#include "yoke/report/values_testing.h"
 
 namespace yoke {
 namespace {

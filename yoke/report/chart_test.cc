@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "yoke/report/test_values.h"
+#include "yoke/report/values_testing.h"
 
 namespace yoke {
 namespace {

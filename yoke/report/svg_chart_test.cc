@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "yoke/report/test_values.h"
-#include "yoke/report/well_formed.h"
+#include "yoke/report/values_testing.h"
+#include "yoke/report/well_formed_testing.h"
 
 namespace yoke {
 namespace {

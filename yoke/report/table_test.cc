@@ -4,8 +4,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "yoke/base/text.h"
-#include "yoke/report/test_values.h"
-#include "yoke/report/well_formed.h"
+#include "yoke/report/values_testing.h"
+#include "yoke/report/well_formed_testing.h"
 
 namespace yoke {
 namespace {

@@ -4,7 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "yoke/base/text.h"
-#include "yoke/report/test_values.h"
+#include "yoke/report/values_testing.h"
 
 namespace yoke {
 namespace {

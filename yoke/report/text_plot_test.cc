@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "yoke/base/text.h"
-#include "yoke/report/test_values.h"
+#include "yoke/report/values_testing.h"
 
 namespace yoke {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "yoke/report/well_formed.h"
+#include "yoke/report/well_formed_testing.h"
 
 namespace yoke {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
-#include "yoke/text/test_tokenizers.h"
+#include "yoke/text/tokenizers_testing.h"
 
 namespace yoke {
 namespace {

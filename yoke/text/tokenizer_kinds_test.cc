@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 #include "yoke/text/detokenizer.h"
-#include "yoke/text/test_tokenizers.h"
+#include "yoke/text/tokenizers_testing.h"
 
 namespace yoke {
 namespace {

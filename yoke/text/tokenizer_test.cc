@@ -7,7 +7,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
-#include "yoke/text/test_tokenizers.h"
+#include "yoke/text/tokenizers_testing.h"
 #include "yoke/text/unicode.h"
 
 namespace yoke {

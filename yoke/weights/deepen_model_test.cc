@@ -7,8 +7,8 @@
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
-#include "yoke/weights/test_model.h"
-#include "yoke/weights/test_values.h"
+#include "yoke/weights/model_testing.h"
+#include "yoke/weights/values_testing.h"
 
 namespace yoke {
 namespace {

@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/rng.h"
 #include "yoke/weights/model_files.h"
-#include "yoke/weights/test_model.h"
+#include "yoke/weights/model_testing.h"
 
 namespace yoke {
 namespace {

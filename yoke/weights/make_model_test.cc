@@ -8,7 +8,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/json.h"
 #include "yoke/weights/model_files.h"
-#include "yoke/weights/test_values.h"
+#include "yoke/weights/values_testing.h"
 
 namespace yoke {
 namespace {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "yoke/base/error.h"
-#include "yoke/weights/test_model.h"
+#include "yoke/weights/model_testing.h"
 
 namespace yoke {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "yoke/base/rng.h"
 #include "yoke/comm/direct/direct.h"
-#include "yoke/comm/direct/test_group.h"
-#include "yoke/comm/direct/test_proxy.h"
+#include "yoke/comm/direct/group_testing.h"
+#include "yoke/comm/direct/proxy_testing.h"
 
 namespace yoke {
 namespace {

@@ -11,7 +11,7 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
 #include "yoke/base/process.h"
-#include "yoke/comm/direct/test_group.h"
+#include "yoke/comm/direct/group_testing.h"
 
 namespace yoke {
 namespace {

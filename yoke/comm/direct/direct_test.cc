@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "yoke/comm/communicator_cases.h"
-#include "yoke/comm/direct/test_group.h"
+#include "yoke/comm/communicator_testing.h"
+#include "yoke/comm/direct/group_testing.h"
 
 namespace yoke {
 namespace {

@@ -6,8 +6,8 @@
 #include <future>
 #include <thread>
 
-#include "yoke/comm/communicator_cases.h"
-#include "yoke/comm/rank_threads.h"
+#include "yoke/comm/communicator_testing.h"
+#include "yoke/comm/rank_threads_testing.h"
 
 namespace yoke {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "tests/emulation.h"
 #include "yoke/base/process.h"
-#include "yoke/comm/communicator_cases.h"
+#include "yoke/comm/communicator_testing.h"
 
 namespace yoke {
 namespace {

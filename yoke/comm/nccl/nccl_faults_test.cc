@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/comm/nccl/nccl.h"
-#include "yoke/comm/nccl/nccl_ranks.h"
+#include "yoke/comm/nccl/nccl_ranks_testing.h"
 
 namespace yoke {
 namespace {

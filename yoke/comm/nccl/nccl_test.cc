@@ -5,8 +5,8 @@
 
 #include <deque>
 
-#include "yoke/comm/communicator_cases.h"
-#include "yoke/comm/nccl/nccl_ranks.h"
+#include "yoke/comm/communicator_testing.h"
+#include "yoke/comm/nccl/nccl_ranks_testing.h"
 
 namespace yoke {
 namespace {

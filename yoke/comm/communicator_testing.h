@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "yoke/base/rng.h"
-#include "yoke/comm/case_buffers.h"
-#include "yoke/comm/case_table.h"
+#include "yoke/comm/case_buffers_testing.h"
+#include "yoke/comm/case_table_testing.h"
 #include "yoke/comm/communicator.h"
 
 namespace yoke {

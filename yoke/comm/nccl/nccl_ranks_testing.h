@@ -11,7 +11,7 @@
 
 #include "yoke/comm/nccl/library.h"
 #include "yoke/comm/nccl/nccl.h"
-#include "yoke/comm/nccl/rank_processes.h"
+#include "yoke/comm/nccl/rank_processes_testing.h"
 #include "yoke/cuda/driver.h"
 
 namespace yoke {

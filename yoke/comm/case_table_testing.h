@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "yoke/comm/case_buffers.h"
+#include "yoke/comm/case_buffers_testing.h"
 #include "yoke/comm/communicator.h"
 #include "yoke/comm/operation.h"
 

@@ -1,4 +1,4 @@
-#include "yoke/ops/cases.h"
+#include "yoke/ops/cases_testing.h"
 
 #include <fmt/format.h>
 
