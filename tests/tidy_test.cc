@@ -193,6 +193,16 @@ TEST(Tidy, NothingBannedIsCalled) {
   }
 }
 
+// Any other failure on the way is an Error too: a test names the code and words of the one it means.
+TEST(Tidy, ErrorsAreExpectedByCodeAndWords) {
+  const std::regex any_code(R"(_THROW\([^;]*,\s*(yoke::)?Error\))");
+  for (const std::string& file : source_files()) {
+    std::string code;
+    for (const std::string& line : code_lines(read_file(kSourceFolder / file))) code += line + "\n";
+    EXPECT_FALSE(std::regex_search(code, any_code)) << file << ": EXPECT_ERROR of yoke/base/error_testing.h";
+  }
+}
+
 TEST(Tidy, HeadersStartWithAPragmaAndSaysWhatTheyAre) {
   for (const std::string& file : source_files()) {
     if (!file.ends_with(".h") || file.starts_with("cmake/")) continue;

@@ -1,10 +1,12 @@
 #include "yoke/base/error.h"
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
 #include <set>
 
+#include "yoke/base/error_testing.h"
 #include "yoke/base/result.h"
 
 namespace yoke {
@@ -43,7 +45,8 @@ TEST(Error, FromASystemCallNamesTheReasonAndChoosesTheCode) {
 
 TEST(Result, ThrowsItsErrorWhereTheCallerCannotGoOn) {
   EXPECT_EQ(value_or_throw(Result<int>(7)), 7);
-  EXPECT_THROW(value_or_throw(Result<int>(Unexpected(Error(ErrorCode::kNotFound, "gone")))), Error);
+  EXPECT_ERROR(value_or_throw(Result<int>(Unexpected(Error(ErrorCode::kNotFound, "gone")))), ErrorCode::kNotFound,
+               "gone");
 }
 
 TEST(Result, CatchesErrorsButNothingElse) {
@@ -51,6 +54,19 @@ TEST(Result, CatchesErrorsButNothingElse) {
   ASSERT_FALSE(caught.has_value());
   EXPECT_EQ(caught.error().message(), "bad");
   EXPECT_THROW((void)try_to([]() -> int { throw std::logic_error("a bug"); }), std::logic_error);
+}
+
+int refuse() { throw Error(ErrorCode::kUsage, "there is no such node", "name another"); }
+
+TEST(ExpectError, AsksForCodeWordsAndHint) {
+  EXPECT_ERROR(refuse(), ErrorCode::kUsage, "no such node");
+  EXPECT_ERROR(refuse(), ErrorCode::kUsage, "no such node", "another");
+  EXPECT_NONFATAL_FAILURE(EXPECT_ERROR(refuse(), ErrorCode::kInvalid, "no such node"), "threw usage");
+  EXPECT_NONFATAL_FAILURE(EXPECT_ERROR(refuse(), ErrorCode::kUsage, "no such rank"), "there is no such node");
+  EXPECT_NONFATAL_FAILURE(EXPECT_ERROR(refuse(), ErrorCode::kUsage, "no such node", "wait"), "name another");
+  EXPECT_NONFATAL_FAILURE(EXPECT_ERROR(refuse(), ErrorCode::kUsage, "no such node", ""), "name another");
+  EXPECT_NONFATAL_FAILURE(EXPECT_ERROR(1 + 1, ErrorCode::kUsage, "no such node"), "threw nothing");
+  EXPECT_NONFATAL_FAILURE(EXPECT_ERROR(throw std::logic_error("a bug"), ErrorCode::kUsage, ""), "no Error but: a bug");
 }
 
 }  // namespace

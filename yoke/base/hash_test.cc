@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 
 namespace yoke {
@@ -21,7 +22,7 @@ TEST(Sha256, OfAFileIsThatOfItsContent) {
   const ScratchDir scratch;
   write_file_atomically(scratch.path() / "a", std::string(1000000, 'a'));
   EXPECT_EQ(sha256_file_hex(scratch.path() / "a"), kOfMillionA);
-  EXPECT_THROW(sha256_file_hex(scratch.path() / "missing"), Error);
+  EXPECT_ERROR(sha256_file_hex(scratch.path() / "missing"), ErrorCode::kNotFound, "missing: No such file");
 }
 
 TEST(RandomToken, HasTheLengthAskedForAndDiffersEachTime) {

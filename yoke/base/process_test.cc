@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/line_buffer.h"
 #include "yoke/base/process_tree.h"
 
@@ -34,16 +35,6 @@ bool eventually(Condition condition) {
     if (condition()) return true;
   }
   return false;
-}
-
-Error error_of(const Command& command) {
-  try {
-    run(command);
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error from " << to_string(command);
-  return {ErrorCode::kInternal, ""};
 }
 
 TEST(Process, GivesBothStreamsAndTheExitStatus) {
@@ -77,7 +68,8 @@ TEST(Process, PassesArgumentsUntouched) {
 }
 
 TEST(Process, RefusesAnArgumentWithAZeroByte) {
-  EXPECT_EQ(error_of({.argv = {"echo", std::string("a\0b", 3)}}).code(), ErrorCode::kInvalid);
+  EXPECT_ERROR(run({.argv = {"echo", std::string("a\0b", 3)}}), ErrorCode::kInvalid,
+               "an argument of 'echo' holds a zero byte");
 }
 
 TEST(Process, AddsToTheEnvironmentAndRunsInTheFolder) {
@@ -89,22 +81,17 @@ TEST(Process, AddsToTheEnvironmentAndRunsInTheFolder) {
 }
 
 TEST(Process, NamesAProgramThatIsNotThere) {
-  for (const std::string name : {"no-such-program-of-yoke", "/no/such/program"}) {
-    const Error error = error_of({.argv = {name}});
-    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
-    EXPECT_NE(error.message().find(name), std::string::npos);
-    EXPECT_FALSE(error.hint().empty());
-  }
+  EXPECT_ERROR(run({.argv = {"no-such-program-of-yoke"}}), ErrorCode::kNotFound, "no-such-program-of-yoke",
+               "add its folder to PATH");
+  EXPECT_ERROR(run({.argv = {"/no/such/program"}}), ErrorCode::kNotFound, "/no/such/program", "is it there");
 }
 
 TEST(Process, NamesAProgramThatMayNotBeRun) {
   const ScratchDir scratch;
   write_file_atomically(scratch.path() / "plain", "#!/bin/sh\n", {.mode = 0644});
-  const Error error = error_of({.argv = {(scratch.path() / "plain").native()}});
-  EXPECT_EQ(error.code(), ErrorCode::kPermission);
-  EXPECT_NE(error.message().find("plain"), std::string::npos);
-  EXPECT_EQ(error_of({.argv = {"plain"}, .environment = {{"PATH", scratch.path().native()}}}).code(),
-            ErrorCode::kPermission);
+  EXPECT_ERROR(run({.argv = {(scratch.path() / "plain").native()}}), ErrorCode::kPermission, "plain");
+  EXPECT_ERROR(run({.argv = {"plain"}, .environment = {{"PATH", scratch.path().native()}}}), ErrorCode::kPermission,
+               "plain");
 }
 
 TEST(Process, NamesAFileThatIsNoProgram) {
@@ -113,15 +100,14 @@ TEST(Process, NamesAFileThatIsNoProgram) {
                         "\x7f"
                         "ELF nothing",
                         {.mode = 0755});
-  EXPECT_EQ(error_of({.argv = {(scratch.path() / "noise").native()}}).code(), ErrorCode::kUnsupported);
+  EXPECT_ERROR(run({.argv = {(scratch.path() / "noise").native()}}), ErrorCode::kUnsupported,
+               "noise' is no program for this machine");
   write_file_atomically(scratch.path() / "script", "#!/no/such/interpreter\n", {.mode = 0755});
-  EXPECT_EQ(error_of({.argv = {(scratch.path() / "script").native()}}).code(), ErrorCode::kNotFound);
+  EXPECT_ERROR(run({.argv = {(scratch.path() / "script").native()}}), ErrorCode::kNotFound, "script' was not found");
 }
 
 TEST(Process, NamesAFolderThatIsNotThere) {
-  const Error error = error_of({.argv = {"true"}, .folder = "/no/such/folder"});
-  EXPECT_EQ(error.code(), ErrorCode::kNotFound);
-  EXPECT_NE(error.message().find("/no/such/folder"), std::string::npos);
+  EXPECT_ERROR(run({.argv = {"true"}, .folder = "/no/such/folder"}), ErrorCode::kNotFound, "/no/such/folder");
 }
 
 TEST(Process, FeedsTheInputWhileItTakesTheOutput) {
@@ -144,11 +130,10 @@ TEST(Process, SurvivesAProgramThatDoesNotReadItsInput) {
   const Outcome outcome = run({.argv = {"true"}, .input = std::string(1 << 20, 'x')});
   EXPECT_TRUE(outcome.ok());
   Process process({.argv = {"true"}, .input_mode = InputMode::kPipe});
-  try {
+  const Error error = error_of([&] {
     for (;;) process.write(std::string(1 << 16, 'x'), Deadline::after(60_s));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-  }
+  });
+  EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
 }
 
 TEST(Process, EndsWhatTakesTooLong) {
@@ -157,12 +142,7 @@ TEST(Process, EndsWhatTakesTooLong) {
   EXPECT_TRUE(outcome.timed_out);
   EXPECT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.signal, SIGTERM);
-  try {
-    run_or_throw(command);
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kTimeout);
-  }
+  EXPECT_ERROR(run_or_throw(command), ErrorCode::kTimeout, "did not end within 100 ms");
 }
 
 TEST(Process, KillsWhatIgnoresTheRequestToEnd) {
@@ -332,7 +312,7 @@ TEST(Process, PassesOnWhatTheLineReceiverThrows) {
     child = std::stoi(std::string(line));
     throw Error(ErrorCode::kInterrupted, "enough");
   };
-  EXPECT_EQ(error_of(command).code(), ErrorCode::kInterrupted);
+  EXPECT_ERROR(run(command), ErrorCode::kInterrupted, "enough");
   EXPECT_FALSE(alive(child));
 }
 
@@ -362,12 +342,8 @@ TEST(Process, TalksWithALongLivedProgram) {
 
 TEST(Process, WritesWithADeadline) {
   Process process({.argv = {"sleep", "1000"}, .input_mode = InputMode::kPipe});
-  try {
-    process.write(std::string(4 << 20, 'x'), Deadline::after(50_ms));
-    ADD_FAILURE() << "4 MiB went into a pipe that nobody reads";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kTimeout);
-  }
+  EXPECT_ERROR(process.write(std::string(4 << 20, 'x'), Deadline::after(50_ms)), ErrorCode::kTimeout,
+               "did not take its input in time");
 }
 
 TEST(Process, GivesBytesOfOneStream) {

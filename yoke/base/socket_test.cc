@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 
 namespace yoke {
 namespace {
@@ -32,17 +33,6 @@ std::string receive(Socket& socket, std::size_t size, Deadline deadline = soon()
   std::string data(size, '\0');
   socket.receive_exact(std::as_writable_bytes(std::span(data)), deadline);
   return data;
-}
-
-template <class Function>
-Error error_of(Function function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error";
-  return {ErrorCode::kInternal, ""};
 }
 
 #define EXPECT_MENTIONS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
@@ -192,8 +182,8 @@ TEST(Socket, LeavesFromTheAddressThatWasAsked) {
   Socket listener = listen_tcp({"127.0.0.1", 0});
   const Socket client = connect_tcp(listener.local(), {.source_address = "127.0.0.2"}, soon());
   EXPECT_EQ(client.local().address, "127.0.0.2");
-  EXPECT_EQ(error_of([&] { connect_tcp(listener.local(), {.source_address = "192.0.2.1"}, soon()); }).code(),
-            ErrorCode::kUnavailable);
+  EXPECT_ERROR(connect_tcp(listener.local(), {.source_address = "192.0.2.1"}, soon()), ErrorCode::kUnavailable,
+               "from the address 192.0.2.1");
 }
 
 TEST(Socket, LeavesByTheDeviceThatWasAsked) {
@@ -215,10 +205,10 @@ TEST(UnixSocket, CarriesBytesAndRemovesItsFile) {
     client.send_all("hello", soon());
     EXPECT_EQ(receive(server, 5), "hello");
     EXPECT_EQ(server.peer(), path.native());
-    EXPECT_EQ(error_of([&] { receive(client, 1, short_wait()); }).code(), ErrorCode::kTimeout);
+    EXPECT_ERROR(receive(client, 1, short_wait()), ErrorCode::kTimeout, "waited too long for 1 bytes");
   }
   EXPECT_FALSE(std::filesystem::exists(path));
-  EXPECT_EQ(error_of([&] { connect_unix(path, soon()); }).code(), ErrorCode::kNotFound);
+  EXPECT_ERROR(connect_unix(path, soon()), ErrorCode::kNotFound, "socket: No such file");
 }
 
 TEST(UnixSocket, ReplacesAFileThatNobodyListensOnButNotOneInUse) {
@@ -229,9 +219,9 @@ TEST(UnixSocket, ReplacesAFileThatNobodyListensOnButNotOneInUse) {
     std::filesystem::create_hard_link(path, scratch.path() / "left");
   }
   std::filesystem::rename(scratch.path() / "left", path);
-  EXPECT_EQ(error_of([&] { connect_unix(path, soon()); }).code(), ErrorCode::kUnavailable);
+  EXPECT_ERROR(connect_unix(path, soon()), ErrorCode::kUnavailable, "Connection refused");
   Socket listener = listen_unix(path);
-  EXPECT_EQ(error_of([&] { listen_unix(path); }).code(), ErrorCode::kConflict);
+  EXPECT_ERROR(listen_unix(path), ErrorCode::kConflict, "Address already in use");
   EXPECT_TRUE(connect_unix(path, soon()));
 }
 

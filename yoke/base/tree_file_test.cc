@@ -14,6 +14,7 @@
 
 #include "tests/tree_differences.h"
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 
@@ -261,13 +262,13 @@ TEST(TreeFile, RefusesToPrintWhatNoDiskCouldHold) {
   MemoryTree below_a_file;
   below_a_file.add_file("/a", "1\n");
   below_a_file.add_file("/a/b", "2\n");
-  EXPECT_THROW(print_tree(below_a_file), Error);
+  EXPECT_ERROR(print_tree(below_a_file), ErrorCode::kInvalid, "'/a' is a file, so nothing can lie below it");
   MemoryTree upwards;
   upwards.add_file("/a/../../b", "1\n");
-  EXPECT_THROW(print_tree(upwards), Error);
+  EXPECT_ERROR(print_tree(upwards), ErrorCode::kInvalid, "a path cannot hold '..'");
   MemoryTree targetless;
   targetless.add_link("/a", "");
-  EXPECT_THROW(print_tree(targetless), Error);
+  EXPECT_ERROR(print_tree(targetless), ErrorCode::kInvalid, "a link needs a target");
 }
 
 TEST(TreeFile, WritesFilesAndLinksThatStayInTheFolder) {
@@ -287,12 +288,7 @@ TEST(TreeFile, WritesFilesAndLinksThatStayInTheFolder) {
     EXPECT_EQ(disk.read(path), tree.read(path)) << path;
     EXPECT_EQ(disk.resolve(path), tree.resolve(path)) << path;
   }
-  try {
-    write_tree(tree, folder);
-    FAIL() << "a folder that is not empty was written to";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kConflict);
-  }
+  EXPECT_ERROR(write_tree(tree, folder), ErrorCode::kConflict, "is not empty") << "a folder that is not empty";
 }
 
 TEST(TreeFile, RefusesToWriteLinksThatCouldLeadOut) {
@@ -301,7 +297,8 @@ TEST(TreeFile, RefusesToWriteLinksThatCouldLeadOut) {
     MemoryTree tree;
     tree.add_file("/a", "1\n");
     tree.add_link(std::string_view(target) == ".." ? "/l" : "/d/l", target);
-    EXPECT_THROW(write_tree(tree, scratch.path() / "root"), Error) << target;
+    EXPECT_ERROR(write_tree(tree, scratch.path() / "root"), ErrorCode::kInvalid, "could lead out of the tree")
+        << target;
     EXPECT_FALSE(fs::exists(scratch.path() / "root")) << "nothing is written before all is known to be right";
   }
 }

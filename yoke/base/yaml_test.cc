@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 
 namespace yoke {
 namespace {
@@ -38,13 +39,7 @@ struct Refused {
 
 class YamlRefuses : public testing::TestWithParam<Refused> {};
 TEST_P(YamlRefuses, WithTheLine) {
-  try {
-    parse_yaml(GetParam().text, "c.yaml");
-    FAIL() << "was taken";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalid);
-    EXPECT_NE(error.message().find(GetParam().says), std::string::npos) << error.message();
-  }
+  EXPECT_ERROR(parse_yaml(GetParam().text, "c.yaml"), ErrorCode::kInvalid, GetParam().says);
 }
 INSTANTIATE_TEST_SUITE_P(
     Texts, YamlRefuses,

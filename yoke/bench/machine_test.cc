@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/bench/machine_facts.h"
 #include "yoke/bench/matmul_rate.h"
 #include "yoke/bench/memory_rate.h"
@@ -73,14 +74,15 @@ TEST(PinnedThreads, RunEveryRoundOnEveryCoreAndPassOnWhatTheyThrow) {
   EXPECT_EQ(calls, 2 * (3 + 1));
   EXPECT_EQ(rounds.seconds.size(), 3U);
   const auto failing = [](int) -> std::function<void()> { throw Error(ErrorCode::kExhausted, "no memory"); };
-  EXPECT_THROW(run_pinned({usable_cores().front()}, 3, failing), Error);
+  EXPECT_ERROR(run_pinned({usable_cores().front()}, 3, failing), ErrorCode::kExhausted, "no memory");
   std::atomic<int> turn = 0;
   const auto fails_later = [&](int) {
     return [&] {
       if (++turn == 3) throw Error(ErrorCode::kInternal, "wrong");
     };
   };
-  EXPECT_THROW(run_pinned({usable_cores().front(), usable_cores().back()}, 3, fails_later), Error);
+  EXPECT_ERROR(run_pinned({usable_cores().front(), usable_cores().back()}, 3, fails_later), ErrorCode::kInternal,
+               "wrong");
 }
 
 TEST(MachineFacts, NameTheProcessorOnBothKindsOfMachine) {
@@ -102,7 +104,7 @@ TEST(Scaling, ReadsRisingNumbersOfRanks) {
   EXPECT_THAT(parse_rank_counts("1,2,4"), testing::ElementsAre(1, 2, 4));
   EXPECT_THAT(parse_rank_counts(" 3 "), testing::ElementsAre(3));
   for (const char* text : {"", "0", "2,1", "2,2", "1,", "x", "1;2", "99999", "-1,2"})
-    EXPECT_THROW(parse_rank_counts(text), Error) << text;
+    EXPECT_ERROR(parse_rank_counts(text), ErrorCode::kUsage, fmt::format("--ranks cannot be '{}'", text)) << text;
 }
 
 TEST(Scaling, EfficiencyIsAgainstTheFewestRanksAboveOne) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/bench/sample_run_testing.h"
@@ -59,7 +60,8 @@ TEST(PerfFiles, NeverOverwrite) {
   EXPECT_EQ(write_new_file(file, "b").filename(), "out.json.0");
   EXPECT_EQ(write_new_file(file, "c").filename(), "out.json.1");
   EXPECT_EQ(read_file(file), "a");
-  EXPECT_THROW(write_new_file(scratch.path() / "no" / "folder.json", "x"), Error);
+  EXPECT_ERROR(write_new_file(scratch.path() / "no" / "folder.json", "x"), ErrorCode::kNotFound,
+               "no/folder.json: No such file");
 }
 
 TEST(SampleStats, PercentilesAreOfTheNearestRank) {

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "yoke/base/error_testing.h"
+
 namespace yoke {
 namespace {
 
@@ -45,7 +47,7 @@ TEST(CudaDriver, SaysWhyItIsNotThere) {
   EXPECT_EQ(driver.error().code(), ErrorCode::kUnsupported);
   EXPECT_NE(driver.error().message().find("CUDA driver"), std::string::npos) << driver.error().message();
   EXPECT_FALSE(driver.error().hint().empty());
-  EXPECT_THROW(CudaDevice(0), Error);
+  EXPECT_ERROR(CudaDevice(0), ErrorCode::kUnsupported, "there is no CUDA driver here");
 }
 
 TEST_F(CudaDriverTest, NamesItsDevices) {

@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 
 namespace yoke {
@@ -222,7 +223,7 @@ TEST(FrontOver, AnEngineInThisProcessEndsWithItsLine) {
   }
   EXPECT_FALSE(front.next(Deadline::after(100_ms)));  // its reason may still come
   front.end(Error(ErrorCode::kInvalid, "a layer is missing"));
-  EXPECT_THROW(front.next(Deadline::after(30_s)), Error);
+  EXPECT_ERROR(front.next(Deadline::after(30_s)), ErrorCode::kInvalid, "a layer is missing");
 }
 
 TEST(FrontOver, NeitherSideWaitsForTheOtherWhereBothHaveMuchToSay) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
 namespace yoke {
@@ -199,7 +200,7 @@ TEST(EngineMessages, WhatIsNoMessageIsRefused) {
 TEST(EngineMessages, LogitsThatClaimMoreThanTheyBringAreRefusedBeforeMemoryIsTaken) {
   EngineMessageReader reader;
   reader.feed(framed(R"({"logits": {"id": "1", "position": 0, "rows": 4611686018427387904, "vocabulary": 4}})"));
-  EXPECT_THROW(reader.next_event(), Error);
+  EXPECT_ERROR(reader.next_event(), ErrorCode::kInvalid, "0 bytes are not the logits of 4611686018427387904 tokens");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
 namespace yoke {
@@ -25,9 +26,10 @@ TEST(Answers, ThatAreNotThereAreNothingOrAnErrorThatNamesThePath) {
   } catch (const Error& error) {
     EXPECT_NE(error.message().find("'rows.0.time'"), std::string::npos);
   }
-  EXPECT_THROW(number_at(kAnswer, "rows.0.name"), Error) << "a text is no number";
-  EXPECT_THROW(text_at(kAnswer, "none"), Error);
-  EXPECT_THROW(list_at(kAnswer, "rows.0"), Error);
+  EXPECT_ERROR(number_at(kAnswer, "rows.0.name"), ErrorCode::kInvalid, "has no 'rows.0.name' that is a number")
+      << "a text is no number";
+  EXPECT_ERROR(text_at(kAnswer, "none"), ErrorCode::kInvalid, "has no 'none' that is a text");
+  EXPECT_ERROR(list_at(kAnswer, "rows.0"), ErrorCode::kInvalid, "has no 'rows.0' that is a list");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
@@ -125,7 +126,7 @@ TEST_F(Played, OutputComesWhileTheCommandRunsAndOthersCanRunMeanwhile) {
 TEST_F(Played, ALabOfItsOwnIsTakenDownWhateverHappens) {
   play({{.name = "a", .title = "A", .play = pass}});
   EXPECT_TRUE(asked().empty()) << "what was not begun is not ended";
-  EXPECT_THROW(play({{.name = "a", .title = "A", .play = be_interrupted}}), Error);
+  EXPECT_ERROR(play({{.name = "a", .title = "A", .play = be_interrupted}}), ErrorCode::kInterrupted, "stopped");
   EXPECT_THAT(asked(), ElementsAre("lab up", HasSubstr("lab down --name gameday-")));
 }
 

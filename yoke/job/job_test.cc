@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/rng.h"
@@ -115,11 +116,11 @@ TEST(Job, GivesTheFirstRanksOutputByteForByte) {
 }
 
 TEST(Job, RefusesWhatMakesNoSense) {
-  EXPECT_THROW(Job{spec_of({}, 1)}, Error);
-  EXPECT_THROW(Job{spec_of({"true"}, 0)}, Error);
+  EXPECT_ERROR(Job{spec_of({}, 1)}, ErrorCode::kUsage, "there is no program to run");
+  EXPECT_ERROR(Job{spec_of({"true"}, 0)}, ErrorCode::kUsage, "0 ranks on");
   JobSpec named = spec_of({"true"}, 1);
   named.name = "../etc";
-  EXPECT_THROW(Job{named}, Error);
+  EXPECT_ERROR(Job{named}, ErrorCode::kUsage, "'../etc' is no name for a job");
 }
 
 // A program in the supervisor's place, which says these bytes.
@@ -182,7 +183,7 @@ TEST(Job, IsListedWhileItRunsUnderANameOfItsOwn) {
   {
     Job job(spec);
     EXPECT_TRUE(is_listed());
-    EXPECT_THROW(Job{spec}, Error);
+    EXPECT_ERROR(Job{spec}, ErrorCode::kConflict, "is running already");
   }
   EXPECT_FALSE(is_listed());
 }

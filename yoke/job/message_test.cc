@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/rng.h"
 #include "yoke/job/job_messages.h"
 
@@ -31,11 +32,12 @@ TEST(Message, ComesBackWhateverThePiecesItComesIn) {
 TEST(Message, OfAnImpossibleSizeOrTypeIsRefusedBeforeItsPayloadComes) {
   MessageReader large;
   large.feed(std::string("YKJ\x01\xff\xff\xff\xff\x02", 9));
-  EXPECT_THROW(large.next(), Error);
+  EXPECT_ERROR(large.next(), ErrorCode::kInvalid, "a message of 4294967295 bytes");
   MessageReader unknown;
   unknown.feed(std::string("YKJ\x01\0\0\0\0\x63", 9));
-  EXPECT_THROW(unknown.next(), Error);
-  EXPECT_THROW(unknown.next(), Error) << "a stream that lost its step does not find it back";
+  EXPECT_ERROR(unknown.next(), ErrorCode::kInvalid, "unknown type 99");
+  EXPECT_ERROR(unknown.next(), ErrorCode::kInvalid, "unknown type 99")
+      << "a stream that lost its step does not find it back";
 }
 
 TEST(Message, RandomBytesAreRefused) {
@@ -79,11 +81,12 @@ TEST(Message, AnErrorKeepsItsCodeAndHint) {
 }
 
 TEST(Message, PayloadsThatAreNoneAreRefused) {
-  EXPECT_THROW(read_payload<Join>({MessageType::kJoin, "{}"}), Error);
-  EXPECT_THROW(read_payload<Hello>({MessageType::kHello, "hello"}), Error);
-  EXPECT_THROW(read_output({MessageType::kOutput, "abc"}), Error);
-  EXPECT_THROW(read_output(output_message(0, 3, "x")), Error);
-  EXPECT_THROW(read_membership({MessageType::kMembership, R"({"epoch": 0, "token": "", "members": []})"}), Error);
+  EXPECT_ERROR(read_payload<Join>({MessageType::kJoin, "{}"}), ErrorCode::kInvalid, "the key 'rank' is missing");
+  EXPECT_ERROR(read_payload<Hello>({MessageType::kHello, "hello"}), ErrorCode::kInvalid, "message is not JSON");
+  EXPECT_ERROR(read_output({MessageType::kOutput, "abc"}), ErrorCode::kInvalid, "output of no rank");
+  EXPECT_ERROR(read_output(output_message(0, 3, "x")), ErrorCode::kInvalid, "output of rank 0, stream 3");
+  EXPECT_ERROR(read_membership({MessageType::kMembership, R"({"epoch": 0, "token": "", "members": []})"}),
+               ErrorCode::kInvalid, "epoch 0 is below 1");
 }
 
 }  // namespace

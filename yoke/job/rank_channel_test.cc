@@ -6,6 +6,7 @@
 
 #include <future>
 
+#include "yoke/base/error_testing.h"
 #include "yoke/job/message_stream.h"
 
 namespace yoke {
@@ -63,7 +64,7 @@ TEST_F(RankChannelTest, TellsAnAbortAndRejoinsTheNextEpoch) {
   tell(error_message(MessageType::kAbort, Error(ErrorCode::kUnavailable, "rank 1 died")));
   tell(error_message(MessageType::kAbort, Error(ErrorCode::kUnavailable, "a later cause")));
   EXPECT_EQ(told.get_future().get(), "rank 1 died");
-  EXPECT_THROW(channel->throw_if_aborted(), Error);
+  EXPECT_ERROR(channel->throw_if_aborted(), ErrorCode::kUnavailable, "rank 1 died");
   auto joined =
       std::async(std::launch::async, [&] { return channel->rejoin(kEndpoints, "rank 1 died", Deadline::after(20_s)); });
   receive(MessageType::kJoin);
@@ -100,14 +101,15 @@ TEST_F(RankChannelTest, TheEndOfTheJobEndsEveryWait) {
     EXPECT_EQ(error.message(), "out of memory on spark-2");
     EXPECT_EQ(error.code(), ErrorCode::kExhausted);
   }
-  EXPECT_THROW(channel->rejoin(kEndpoints, "", Deadline::after(20_s)), Error);
+  EXPECT_ERROR(channel->rejoin(kEndpoints, "", Deadline::after(20_s)), ErrorCode::kExhausted,
+               "out of memory on spark-2");
 }
 
 TEST_F(RankChannelTest, ASupervisorThatGoesOrRavesIsToldNotWaitedFor) {
   auto joined = std::async(std::launch::async, [&] { return channel->join(kEndpoints, Deadline::after(20_s)); });
   receive(MessageType::kJoin);
   supervisor.reset();
-  EXPECT_THROW(joined.get(), Error);
+  EXPECT_ERROR(joined.get(), ErrorCode::kUnavailable, "the supervisor of this node is gone");
   channel->report_ready();  // goes nowhere, and does no harm
 }
 
@@ -127,8 +129,8 @@ TEST(RankChannel, ReadsItsHalves) {
   EXPECT_EQ(print_halves(halves), "A=192.168.100.1,B=192.168.101.1");
   EXPECT_EQ(parse_halves(print_halves(halves)), halves);
   EXPECT_TRUE(parse_halves("").empty());
-  EXPECT_THROW(parse_halves("A"), Error);
-  EXPECT_THROW(parse_halves("A=,B=1"), Error);
+  EXPECT_ERROR(parse_halves("A"), ErrorCode::kInvalid, "YOKE_HALVES is 'A'");
+  EXPECT_ERROR(parse_halves("A=,B=1"), ErrorCode::kInvalid, "YOKE_HALVES is 'A=,B=1'");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "tests/tree_differences.h"
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 #include "yoke/base/tree_file.h"
@@ -225,18 +226,23 @@ TEST(HardwareFaults, AreReadStrictlyAndWrittenBack) {
   EXPECT_EQ(parse_hardware_faults(print_hardware_faults(faults), "f"), faults);
   EXPECT_EQ(parse_hardware_faults("{}", "f"), HardwareFaults{});
   EXPECT_NE(parse_hardware_faults(R"({"memory": {"limit": 1}})", "f").memory.find("limit"), nullptr);
-  for (const char* wrong :
-       {"", "[]", R"({"gid_drift": "rocep1s0f0"})", R"({"gid_drft": []})", R"({"gid_drift": [1]})"}) {
-    EXPECT_THROW(parse_hardware_faults(wrong, "f"), Error) << wrong;
+  for (const WrongInput& wrong : {WrongInput{"", "f is not JSON"},
+                                  {"[]", "must be a map of keys"},
+                                  {R"({"gid_drift": "rocep1s0f0"})", "a list"},
+                                  {R"({"gid_drft": []})", "unknown key 'gid_drft'"},
+                                  {R"({"gid_drift": [1]})", "gid_drift[0]"}}) {
+    EXPECT_ERROR(parse_hardware_faults(wrong.text, "f"), ErrorCode::kInvalid, wrong.words) << wrong.text;
   }
 }
 
 TEST(HardwareFaults, MustNameWhatIsThere) {
   const MemoryTree tree = lab_hardware({});
   check_hardware_faults(tree, {.gid_drift = {"rocep1s0f0"}, .narrow_pcie = {"0002:00:00.0"}});
-  EXPECT_THROW(check_hardware_faults(tree, {.gid_drift = {"mlx5_0"}}), Error);
-  EXPECT_THROW(check_hardware_faults(tree, {.port_speed_100 = {"mlx5_0"}}), Error);
-  EXPECT_THROW(check_hardware_faults(tree, {.narrow_pcie = {"000f:01:00.0"}}), Error);
+  EXPECT_ERROR(check_hardware_faults(tree, {.gid_drift = {"mlx5_0"}}), ErrorCode::kNotFound, "no RDMA device 'mlx5_0'");
+  EXPECT_ERROR(check_hardware_faults(tree, {.port_speed_100 = {"mlx5_0"}}), ErrorCode::kNotFound,
+               "no RDMA device 'mlx5_0'");
+  EXPECT_ERROR(check_hardware_faults(tree, {.narrow_pcie = {"000f:01:00.0"}}), ErrorCode::kNotFound,
+               "no PCI address '000f:01:00.0'");
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/process.h"
 #include "yoke/base/result.h"
@@ -248,7 +249,8 @@ TEST(Meminfo, UsageIsWithoutTheCacheThatCanBeGivenBack) {
   write_file_atomically(v2 / "memory.stat", "anon 7\ninactive_file 20000\nactive_file 1\n");
   EXPECT_EQ(cgroup_memory_used(v1 / "memory.usage_in_bytes"), Bytes{6000});
   EXPECT_EQ(cgroup_memory_used(v2 / "memory.current"), Bytes{0});
-  EXPECT_THROW(cgroup_memory_used(scratch.path() / "memory.current"), Error);
+  EXPECT_ERROR(cgroup_memory_used(scratch.path() / "memory.current"), ErrorCode::kNotFound,
+               "memory.current: No such file");
 }
 
 TEST_F(InANetworkNamespace, MeminfoIsRewrittenInTheSameFile) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 
 namespace yoke {
 namespace {
@@ -47,8 +48,9 @@ TEST(HeldAddresses, KeepAllThatSomebodyGaveWithThem) {
                        {"169.254.3.4/16 scope link", false}}));
   EXPECT_EQ(address_name(found[1].words), "10.0.0.9/24");
   EXPECT_EQ(address_name(found[2].words), "10.1.0.1 peer 10.1.0.2/32");
-  EXPECT_THROW(parse_held_addresses("{}", kHalf), Error);
-  EXPECT_THROW(parse_held_addresses(R"([{"ifname":"enp1s0f0np0","addr_info":[{"family":4}]}])", kHalf), Error);
+  EXPECT_ERROR(parse_held_addresses("{}", kHalf), ErrorCode::kInvalid, "this must be a list");
+  EXPECT_ERROR(parse_held_addresses(R"([{"ifname":"enp1s0f0np0","addr_info":[{"family":4}]}])", kHalf),
+               ErrorCode::kInvalid, "[0].addr_info[0].family: this must be a text");
 }
 
 TEST(AddressChanges, OthersAreDeletedAndTheWantedOneIsThere) {

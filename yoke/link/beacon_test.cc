@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
 namespace yoke {
@@ -17,16 +18,6 @@ Beacon example() {
           .half = "A",
           .version = "0.1.0",
           .address = parse_ipv4("192.168.1.21").value()};
-}
-
-void expect_refused(std::string_view payload, std::string_view why) {
-  try {
-    const Beacon beacon = parse_beacon(payload);
-    ADD_FAILURE() << "taken, from " << beacon.hostname << ": " << why;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalid);
-    EXPECT_NE(error.message().find(why), std::string::npos) << error.message();
-  }
 }
 
 // What a frame would hold whose JSON is `body`, whatever that is.
@@ -57,13 +48,14 @@ TEST(Beacon, FitsAFrameWithTheLongestNames) {
 TEST(Beacon, EveryCutIsRefused) {
   const std::string payload = encode_beacon(example());
   for (std::size_t size = 0; size < payload.size(); ++size) {
-    expect_refused(payload.substr(0, size), size < 8 ? "no beacon" : "cut off");
+    EXPECT_ERROR(parse_beacon(payload.substr(0, size)), ErrorCode::kInvalid, size < 8 ? "no beacon" : "cut off");
   }
 }
 
 TEST(Beacon, FramesOfOthersAreNoBeacons) {
-  expect_refused(std::string("\x4c\xbb\x47\x0a\x10\x00TOPO_DISCOVER_2NODE_V2", 28), "no beacon");  // NVIDIA's script
-  expect_refused("YOKEBCN2", "no beacon");
+  EXPECT_ERROR(parse_beacon(std::string("\x4c\xbb\x47\x0a\x10\x00TOPO_DISCOVER_2NODE_V2", 28)), ErrorCode::kInvalid,
+               "no beacon");  // NVIDIA's script
+  EXPECT_ERROR(parse_beacon("YOKEBCN2"), ErrorCode::kInvalid, "no beacon");
 }
 
 TEST(Beacon, WhatCouldHarmIsRefused) {
@@ -72,32 +64,35 @@ TEST(Beacon, WhatCouldHarmIsRefused) {
     change(beacon);
     return encode_beacon(beacon);
   };
-  expect_refused(with([](Beacon& b) { b.node = "0123"; }), "node");
-  expect_refused(with([](Beacon& b) { b.node[3] = 'G'; }), "node");
-  expect_refused(with([](Beacon& b) { b.hostname = "-oProxyCommand=reboot"; }), "hostname");
-  expect_refused(with([](Beacon& b) { b.hostname = "a\x1b[31m"; }), "hostname");
-  expect_refused(with([](Beacon& b) { b.interface = "../../etc"; }), "interface");
-  expect_refused(with([](Beacon& b) { b.interface = std::string(16, 'i'); }), "interface");
-  expect_refused(with([](Beacon& b) { b.mac = "4C:BB:47:0A:10:00"; }), "mac");
-  expect_refused(with([](Beacon& b) { b.mac = "4c:bb:47:0a:10:0"; }), "mac");
-  expect_refused(with([](Beacon& b) { b.port = -1; }), "port");
-  expect_refused(with([](Beacon& b) { b.port = 64; }), "port");
-  expect_refused(with([](Beacon& b) { b.half = "AB"; }), "half");
-  expect_refused(with([](Beacon& b) { b.version = ""; }), "version");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.node = "0123"; })), ErrorCode::kInvalid, "node");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.node[3] = 'G'; })), ErrorCode::kInvalid, "node");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.hostname = "-oProxyCommand=reboot"; })), ErrorCode::kInvalid,
+               "hostname");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.hostname = "a\x1b[31m"; })), ErrorCode::kInvalid, "hostname");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.interface = "../../etc"; })), ErrorCode::kInvalid, "interface");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.interface = std::string(16, 'i'); })), ErrorCode::kInvalid,
+               "interface");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.mac = "4C:BB:47:0A:10:00"; })), ErrorCode::kInvalid, "mac");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.mac = "4c:bb:47:0a:10:0"; })), ErrorCode::kInvalid, "mac");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.port = -1; })), ErrorCode::kInvalid, "port");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.port = 64; })), ErrorCode::kInvalid, "port");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.half = "AB"; })), ErrorCode::kInvalid, "half");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.version = ""; })), ErrorCode::kInvalid, "version");
 }
 
 TEST(Beacon, UnknownKeysWrongTypesAndForeignAddressesAreRefused) {
   Document body = to_json(example());
   body.add("command", Document::string("reboot"));
-  expect_refused(framed(print_json(body, JsonLayout::kOneLine)), "unknown key 'command'");
+  EXPECT_ERROR(parse_beacon(framed(print_json(body, JsonLayout::kOneLine))), ErrorCode::kInvalid,
+               "unknown key 'command'");
   Document named = to_json(example());
   for (auto& [key, value] : named.fields) {
     if (key == "address") value = Document::string("evil.example");
   }
-  expect_refused(framed(print_json(named, JsonLayout::kOneLine)), "IPv4");
-  expect_refused(framed("[]"), "map");
-  expect_refused(framed(""), "beacon");
-  expect_refused("YOKEBCN1\xff\xff" + std::string(70000, ' '), "too long");
+  EXPECT_ERROR(parse_beacon(framed(print_json(named, JsonLayout::kOneLine))), ErrorCode::kInvalid, "IPv4");
+  EXPECT_ERROR(parse_beacon(framed("[]")), ErrorCode::kInvalid, "map");
+  EXPECT_ERROR(parse_beacon(framed("")), ErrorCode::kInvalid, "beacon");
+  EXPECT_ERROR(parse_beacon("YOKEBCN1\xff\xff" + std::string(70000, ' ')), ErrorCode::kInvalid, "too long");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 
 namespace yoke {
@@ -36,9 +37,13 @@ TEST(Lldp, NobodyIsNoError) {
 }
 
 TEST(Lldp, OtherFormsAreRefused) {
-  for (const char* text : {"", "[]", "{\"lldp\": {}}", "{\"lldp\": [[]]}", "{\"lldp\": [{\"interface\": [{}]}]}",
-                           "{\"lldp\": [{\"interface\": [{\"name\": 3}]}]}"}) {
-    EXPECT_THROW(parse_lldp_neighbours(text), Error) << text;
+  for (const WrongInput& wrong : {WrongInput{"", "lldpcli is not JSON"},
+                                  {"[]", "lldp is not"},
+                                  {R"({"lldp": {}})", "lldp is not"},
+                                  {R"({"lldp": [[]]})", "interface is not"},
+                                  {R"({"lldp": [{"interface": [{}]}]})", "an interface's name is not"},
+                                  {R"({"lldp": [{"interface": [{"name": 3}]}]})", "name is not"}}) {
+    EXPECT_ERROR(parse_lldp_neighbours(wrong.text), ErrorCode::kInvalid, wrong.words) << wrong.text;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/process.h"
 
 namespace yoke {
@@ -41,9 +42,13 @@ TEST(LinkInterfaces, FindsByNameAndNothingElse) {
 }
 
 TEST(LinkInterfaces, OtherTextIsRefused) {
-  for (const char* text :
-       {"", "{}", "[1]x", R"([{"ifname":5}])", R"([{"ifname":"a","mtu":"big"}])", R"([{"ifname":"a","flags":"UP"}])"}) {
-    EXPECT_THROW(parse_link_interfaces(text), Error) << text;
+  for (const WrongInput& wrong : {WrongInput{"", "ip -json is not JSON"},
+                                  {"{}", "this must be a list"},
+                                  {"[1]x", "expected end of input"},
+                                  {R"([{"ifname":5}])", "[0].ifname"},
+                                  {R"([{"ifname":"a","mtu":"big"}])", "[0].mtu"},
+                                  {R"([{"ifname":"a","flags":"UP"}])", "[0].flags"}}) {
+    EXPECT_ERROR(parse_link_interfaces(wrong.text), ErrorCode::kInvalid, wrong.words) << wrong.text;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/process.h"
 #include "yoke/link/step_actions.h"
 
@@ -155,7 +156,7 @@ TEST_F(JournalOfFiles, NothingDoneLeavesNothingBehind) {
 TEST_F(JournalOfFiles, AJournalOfAnotherVersionIsNotGuessedAt) {
   fs::create_directories(folder);
   write_file_atomically(folder / "journal.json", R"({"version": 2})");
-  EXPECT_THROW(Journal{folder}, Error);
+  EXPECT_ERROR(Journal{folder}, ErrorCode::kUnsupported, "was written by another version of yoke");
   EXPECT_TRUE(fs::exists(folder / "journal.json"));
 }
 

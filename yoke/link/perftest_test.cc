@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 
 namespace yoke {
 namespace {
@@ -66,23 +67,21 @@ TEST(Perftest, ReadsALatencyWithItsPercentile) {
 }
 
 TEST(Perftest, WhatItComplainsOfIsInTheError) {
-  try {
-    parse_perftest_bandwidth("IB device rocep9 not found\n Unable to find the Infiniband/RoCE device\n");
-    FAIL() << "no table must be an Error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kInvalid);
-    EXPECT_NE(error.message().find("Unable to find the Infiniband/RoCE device"), std::string::npos) << error.message();
-  }
+  EXPECT_ERROR(parse_perftest_bandwidth("IB device rocep9 not found\n Unable to find the Infiniband/RoCE device\n"),
+               ErrorCode::kInvalid, "Unable to find the Infiniband/RoCE device");
 }
 
 TEST(Perftest, BrokenTablesAreRefused) {
-  for (const char* text : {"", " #bytes #iterations BW peak[Gb/sec] BW average[Gb/sec]\n",
-                           " #bytes BW peak[Gb/sec]\n 65536 1 2\n", " #bytes BW average[furlongs]\n 1 2 3 4\n",
-                           " #bytes BW average[Gb/sec]\n 65536 1 nan inf\n", " #bytes [Gb/sec]\n 65536 1 0 -5\n"}) {
-    EXPECT_THROW(parse_perftest_bandwidth(text), Error) << text;
+  for (const WrongInput& wrong : {WrongInput{"", "no bandwidth"},
+                                  {" #bytes #iterations BW peak[Gb/sec] BW average[Gb/sec]\n", "no bandwidth"},
+                                  {" #bytes BW peak[Gb/sec]\n 65536 1 2\n", "'65536 1 2' is no row"},
+                                  {" #bytes BW average[furlongs]\n 1 2 3 4\n", "unknown unit"},
+                                  {" #bytes BW average[Gb/sec]\n 65536 1 nan inf\n", "'nan' is no number"},
+                                  {" #bytes [Gb/sec]\n 65536 1 0 -5\n", "'-5' is no number"}}) {
+    EXPECT_ERROR(parse_perftest_bandwidth(wrong.text), ErrorCode::kInvalid, wrong.words) << wrong.text;
   }
-  EXPECT_THROW(parse_perftest_latency(kBandwidth), Error);
-  EXPECT_THROW(parse_perftest_bandwidth(kLatency), Error) << "microseconds are no rate";
+  EXPECT_ERROR(parse_perftest_latency(kBandwidth), ErrorCode::kInvalid, "is no row of a latency");
+  EXPECT_ERROR(parse_perftest_bandwidth(kLatency), ErrorCode::kInvalid, "unknown unit") << "microseconds are no rate";
 }
 
 TEST(Perftest, TheCommandNamesDeviceGidAndPeer) {

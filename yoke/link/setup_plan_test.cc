@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/process.h"
 #include "yoke/link/cluster_testing.h"
 #include "yoke/link/environment_file.h"
@@ -35,18 +36,19 @@ TEST(Netplan, IsWhatNetplanItselfAccepts) {
       << text;
   if (!is_installed("netplan")) GTEST_SKIP() << "netplan is not installed";
   EXPECT_NO_THROW(validate_netplan(text, kNetplanFile));
-  EXPECT_THROW(validate_netplan("network: { version: 2, ethernets: { a: { adresses: [] } } }", kNetplanFile), Error);
+  EXPECT_ERROR(validate_netplan("network: { version: 2, ethernets: { a: { adresses: [] } } }", kNetplanFile),
+               ErrorCode::kInvalid, "unknown key 'adresses'");
 }
 
 TEST(Netplan, WhatItLetsPassIsRefused) {
-  EXPECT_THROW(render_netplan(two_interfaces(), 99999999), Error);
-  EXPECT_THROW(render_netplan(two_interfaces(), 68), Error);
+  EXPECT_ERROR(render_netplan(two_interfaces(), 99999999), ErrorCode::kInvalid, "an MTU of 99999999");
+  EXPECT_ERROR(render_netplan(two_interfaces(), 68), ErrorCode::kInvalid, "an MTU of 68");
   auto twice = two_interfaces();
   twice[1].name = twice[0].name;
-  EXPECT_THROW(render_netplan(twice, 9000), Error);
+  EXPECT_ERROR(render_netplan(twice, 9000), ErrorCode::kInvalid, "enp1s0f0np0 is there twice");
   auto shared = two_interfaces();
   shared[1].address = *parse_ipv4_prefix("192.168.100.9/24");
-  EXPECT_THROW(render_netplan(shared, 9000), Error);
+  EXPECT_ERROR(render_netplan(shared, 9000), ErrorCode::kInvalid, "are in one subnet");
 }
 
 TEST(RingRoutes, ThreeNodesReachEachOthersFarAddressesOverTheDirectCable) {
@@ -94,16 +96,16 @@ TEST(SetupPlan, HasEveryPartInAnOrderThatCanBeUndone) {
 TEST(SetupPlan, RefusesTheManagementInterfaceAndForeignSubnets) {
   SetupFacts facts = facts_of_a_spark();
   facts.management_interface = "enp1s0f0np0";
-  EXPECT_THROW(node_steps(test_pair(), 0, facts), Error);
+  EXPECT_ERROR(node_steps(test_pair(), 0, facts), ErrorCode::kInvalid, "ssh reaches spark-1 (10.77.0.1)");
   facts = facts_of_a_spark();
   facts.ssh_address = "192.168.0.1";  // behind a name in the cluster file; setup would take it away
   facts.ssh_interface = "enp1s0f0np0";
-  EXPECT_THROW(node_steps(test_pair(), 0, facts), Error);
+  EXPECT_ERROR(node_steps(test_pair(), 0, facts), ErrorCode::kInvalid, "ssh reaches spark-1 (192.168.0.1)");
   facts.ssh_address = "192.168.100.1";
   EXPECT_NO_THROW(node_steps(test_pair(), 0, facts)) << "it stays";
   Cluster cluster = test_pair();
   cluster.fabric->subnets = {*parse_ipv4_prefix("192.168.7.0/24"), *parse_ipv4_prefix("192.168.8.0/24")};
-  EXPECT_THROW(node_steps(cluster, 0, facts_of_a_spark()), Error);
+  EXPECT_ERROR(node_steps(cluster, 0, facts_of_a_spark()), ErrorCode::kInvalid, "is in none of fabric.subnets");
 }
 
 TEST(SetupPlan, OnlyPublicKeysTravelAndHostKeysArePinnedForEveryName) {

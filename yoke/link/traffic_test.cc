@@ -4,6 +4,7 @@
 #include <future>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/link/agent.h"
 #include "yoke/link/flows.h"
 #include "yoke/link/measuring_actions.h"
@@ -52,7 +53,8 @@ TEST(LinkTraffic, AStrangerIsNotMeasured) {
 TEST(LinkTraffic, ANodeThatNobodyReachesIsToldInTime) {
   std::vector<Socket> nobody;
   const Endpoint closed = listen_tcp({"127.0.0.1", 0}).local();
-  EXPECT_THROW(move_bytes(nobody, {.token = "t", .send = {{kHere, closed}}, .streams = 1, .time = {0.1}}), Error);
+  EXPECT_ERROR(move_bytes(nobody, {.token = "t", .send = {{kHere, closed}}, .streams = 1, .time = {0.1}}),
+               ErrorCode::kUnavailable, "Connection refused");
 }
 
 TEST(LinkTraffic, PingsOfEverySizeComeBack) {
@@ -80,17 +82,22 @@ TEST(LinkTraffic, PingsOfEverySizeComeBack) {
 
 TEST(LinkTraffic, PingsThatMakeNoSenseAreRefused) {
   for (const PingRound& round : {PingRound{.size = 7}, PingRound{.size = 1 << 21}, PingRound{.count = 0}}) {
-    EXPECT_THROW(ping({.token = "t", .from = kHere, .to = {"127.0.0.1", 1}, .rounds = {round}}), Error);
+    EXPECT_ERROR(ping({.token = "t", .from = kHere, .to = {"127.0.0.1", 1}, .rounds = {round}}), ErrorCode::kInvalid,
+                 "cannot be timed");
   }
 }
 
 TEST(LinkAgent, AnswersWhateverComes) {
   const AgentActions actions = measuring_actions();
-  for (const char* line : {"", "{}", "[1", R"({"action":"fly","body":null})", R"({"action":"listen","body":7})",
-                           R"({"action":"answer-pings","body":null})",
-                           R"({"action":"perftest","body":)"
-                           R"({"commands":[["rm","-rf"]],"limit":1}})"}) {
-    EXPECT_THROW(read_answer_line(answer_request(actions, line)), Error) << line;
+  for (const WrongInput& line :
+       {WrongInput{"", "request is not JSON"},
+        {"{}", "'{}' is no request"},
+        {"[1", "request is not JSON"},
+        {R"({"action":"fly","body":null})", "is no request"},
+        {R"({"action":"listen","body":7})", "must be a list"},
+        {R"({"action":"answer-pings","body":null})", "nobody listens for pings"},
+        {R"({"action":"perftest","body":{"commands":[["rm","-rf"]],"limit":1}})", "only perftest is run"}}) {
+    EXPECT_ERROR(read_answer_line(answer_request(actions, line.text)), ErrorCode::kInvalid, line.words) << line.text;
   }
   const Document ports = read_answer_line(answer_request(
       actions, request_line("listen", Document::list({Document::map({{"address", Document::string("127.0.0.1")},

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
 namespace yoke {
@@ -48,10 +49,12 @@ TEST(Rope, Llama3KeepsShortWavesAndStretchesLongOnes) {
 }
 
 TEST(Rope, WhatIsUnknownOrIncompleteIsTold) {
-  EXPECT_THROW(read(R"({"rope_scaling":{"rope_type":"yarn","factor":4.0}})"), Error);
-  EXPECT_THROW(read(R"({"rope_scaling":{"rope_type":"linear"}})"), Error);
-  EXPECT_THROW(read(R"({"rope_scaling":{"rope_type":"linear","factor":0}})"), Error);
-  EXPECT_THROW(read(R"({"rope_theta":-1})"), Error);
+  EXPECT_ERROR(read(R"({"rope_scaling":{"rope_type":"yarn","factor":4.0}})"), ErrorCode::kUnsupported,
+               "rope scaling 'yarn'");
+  EXPECT_ERROR(read(R"({"rope_scaling":{"rope_type":"linear"}})"), ErrorCode::kInvalid, "needs 'factor'");
+  EXPECT_ERROR(read(R"({"rope_scaling":{"rope_type":"linear","factor":0}})"), ErrorCode::kInvalid,
+               "rope_scaling.factor: this must be a positive number");
+  EXPECT_ERROR(read(R"({"rope_theta":-1})"), ErrorCode::kInvalid, "rope_theta: this must be a positive number");
 }
 
 TEST(Rope, AnglesAreThoseOfThePosition) {

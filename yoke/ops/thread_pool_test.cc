@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 
 namespace yoke {
 namespace {
@@ -27,7 +28,7 @@ TEST(ThreadPool, APieceThatThrowsEndsTheLoopAndThePoolGoesOn) {
   const auto fail = [](Range range) {
     if (range.begin == 40) throw Error(ErrorCode::kInvalid, "piece 40");
   };
-  EXPECT_THROW(pool.parallel_for(100, 1, fail), Error);
+  EXPECT_ERROR(pool.parallel_for(100, 1, fail), ErrorCode::kInvalid, "piece 40");
   std::atomic<int> count{0};
   pool.parallel_for(100, 1, [&](Range) { ++count; });
   EXPECT_EQ(count, 100);

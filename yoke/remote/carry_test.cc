@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/text.h"
 #include "yoke/remote/local_shell.h"
@@ -41,16 +42,6 @@ class NodeShell : public LocalShell {
 class Carry : public ::testing::Test {
  protected:
   Carry() { fs::copy_file("/bin/true", program_); }
-
-  Error error_of(const fs::path& program) {
-    try {
-      carry_program(shell_, program);
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "no error";
-    return {ErrorCode::kInternal, ""};
-  }
 
   ScratchDir scratch_;
   fs::path cache_ = scratch_.path() / "the cache";
@@ -142,16 +133,14 @@ TEST_F(Carry, RefusesANodeOfAnotherKind) {
   content[19] = 0;
   write_file_atomically(program_, content, {.mode = 0755});
   EXPECT_EQ(program_machine(program_), here_arm ? "x86_64" : "aarch64");
-  const Error error = error_of(program_);
-  EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-  EXPECT_NE(error.message().find(machine), std::string::npos) << error.message();
+  EXPECT_ERROR(carry_program(shell_, program_), ErrorCode::kUnsupported, machine);
   EXPECT_FALSE(fs::exists(cache_));
 }
 
 TEST_F(Carry, RefusesWhatIsNoProgram) {
   write_file_atomically(program_, "#!/bin/sh\n");
-  EXPECT_EQ(error_of(program_).code(), ErrorCode::kInvalid);
-  EXPECT_EQ(error_of("/no/such/program").code(), ErrorCode::kNotFound);
+  EXPECT_ERROR(carry_program(shell_, program_), ErrorCode::kInvalid, "is no program");
+  EXPECT_ERROR(carry_program(shell_, "/no/such/program"), ErrorCode::kNotFound, "/no/such/program");
 }
 
 TEST_F(Carry, TellsAFullDisk) {
@@ -162,9 +151,7 @@ TEST_F(Carry, TellsAFullDisk) {
   std::string content = read_file(program_);
   content.resize(200'000);
   write_file_atomically(program_, content, {.mode = 0755});
-  const Error error = error_of(program_);
-  EXPECT_EQ(error.code(), ErrorCode::kExhausted);
-  EXPECT_NE(error.message().find("full"), std::string::npos) << error.message();
+  EXPECT_ERROR(carry_program(shell_, program_), ErrorCode::kExhausted, "full");
   // Also where it becomes full only while we copy.
   try {
     shell_.copy_to(program_, (cache_ / "file").native());

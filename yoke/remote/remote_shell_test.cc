@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/process_tree.h"
 #include "yoke/remote/local_shell.h"
 #include "yoke/remote/sshd_testing.h"
@@ -41,16 +42,6 @@ class Shells : public ::testing::TestWithParam<const char*> {
     command.argv.insert(command.argv.end(), arguments.begin(), arguments.end());
     return shell_->run(command);
   }
-  template <class Function>
-  Error error_of(Function function) {
-    try {
-      function();
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "no error";
-    return {ErrorCode::kInternal, ""};
-  }
 
   ScratchDir scratch_;
   std::unique_ptr<TestSshd> sshd_;
@@ -81,13 +72,10 @@ TEST_P(Shells, PassArgumentsEnvironmentInputAndFolder) {
 }
 
 TEST_P(Shells, NameAProgramOrFolderThatIsNotThere) {
-  const Error program = error_of([&] { shell_->run({.argv = {"no-such-program-of-yoke"}, .timeout = 60_s}); });
-  EXPECT_EQ(program.code(), ErrorCode::kNotFound);
-  EXPECT_NE(program.message().find("no-such-program-of-yoke"), std::string::npos);
-  EXPECT_FALSE(program.hint().empty());
-  const Error folder = error_of([&] { shell_->run({.argv = {"true"}, .folder = "/no/such/place", .timeout = 60_s}); });
-  EXPECT_EQ(folder.code(), ErrorCode::kNotFound);
-  EXPECT_NE(folder.message().find("/no/such/place"), std::string::npos);
+  EXPECT_ERROR(shell_->run({.argv = {"no-such-program-of-yoke"}, .timeout = 60_s}), ErrorCode::kNotFound,
+               "no-such-program-of-yoke", "PATH");
+  EXPECT_ERROR(shell_->run({.argv = {"true"}, .folder = "/no/such/place", .timeout = 60_s}), ErrorCode::kNotFound,
+               "/no/such/place");
 }
 
 TEST_P(Shells, DeliverLines) {
@@ -194,9 +182,9 @@ TEST_P(Shells, NameWhatCannotBeCopied) {
   const fs::path local = scratch_.path() / "local";
   write_file_atomically(local, "x");
   const std::string path = scratch_.path().native();
-  EXPECT_EQ(error_of([&] { shell_->copy_to(local, path + "/no/such/folder/x"); }).code(), ErrorCode::kNotFound);
-  EXPECT_EQ(error_of([&] { shell_->copy_to(path + "/nothing", path + "/x"); }).code(), ErrorCode::kNotFound);
-  EXPECT_EQ(error_of([&] { shell_->copy_to(local, path); }).code(), ErrorCode::kInvalid);
+  EXPECT_ERROR(shell_->copy_to(local, path + "/no/such/folder/x"), ErrorCode::kNotFound, "no/such/folder/x");
+  EXPECT_ERROR(shell_->copy_to(path + "/nothing", path + "/x"), ErrorCode::kNotFound, "nothing");
+  EXPECT_ERROR(shell_->copy_to(local, path), ErrorCode::kInvalid, "Is a directory");
   const Error missing = error_of([&] { shell_->copy_from(path + "/nothing", path + "/x"); });
   EXPECT_EQ(missing.code(), ErrorCode::kNotFound) << missing.message();
   EXPECT_NE(missing.message().find(path + "/nothing"), std::string::npos) << missing.message();

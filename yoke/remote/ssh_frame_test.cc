@@ -8,6 +8,7 @@
 #include <string>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 
 namespace yoke {
 namespace {
@@ -92,9 +93,10 @@ TEST(SshFrame, KeepsItsMarksOffTheCommandLine) {
 
 TEST(SshFrame, RefusesWhatNoShellCanRun) {
   const FrameTokens tokens = make_frame_tokens();
-  EXPECT_THROW(framed_command({.argv = {"-x"}}, tokens), Error);
-  EXPECT_THROW(framed_command({.argv = {""}}, tokens), Error);
-  EXPECT_THROW(framed_command({.argv = {"a"}, .environment = {{"no name", "x"}}}, tokens), Error);
+  EXPECT_ERROR(framed_command({.argv = {"-x"}}, tokens), ErrorCode::kInvalid, "cannot be run by a shell");
+  EXPECT_ERROR(framed_command({.argv = {""}}, tokens), ErrorCode::kInvalid, "cannot be run by a shell");
+  EXPECT_ERROR(framed_command({.argv = {"a"}, .environment = {{"no name", "x"}}}, tokens), ErrorCode::kInvalid,
+               "'no name' is no name of a variable");
 }
 
 Outcome in_real_shell(const Command& command, FrameReader& out, FrameReader& err, const FrameTokens& tokens) {

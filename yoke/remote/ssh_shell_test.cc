@@ -9,6 +9,7 @@
 #include <string>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/remote/sshd_testing.h"
 
 namespace yoke {
@@ -39,17 +40,12 @@ int count_processes(const std::string& text) {
   return count;
 }
 
-Error error_of(SshShell& shell, Seconds timeout = kLong) {
-  try {
-    const Outcome outcome = shell.run({.argv = {"true"}, .timeout = timeout});
-    ADD_FAILURE() << "no error, but status " << outcome.exit_status;
-  } catch (const Error& error) {
-    EXPECT_FALSE(error.hint().empty()) << error.message();
-    EXPECT_NE(error.message().find("node (127.0.0.1)"), std::string::npos) << error.message();
-    return error;
-  }
-  shell.disconnect();
-  return {ErrorCode::kInternal, ""};
+// The Error of a login that must fail; it names the node, and what to do.
+Error login_error(SshShell& shell, Seconds timeout = kLong) {
+  const Error error = error_of([&] { shell.run({.argv = {"true"}, .timeout = timeout}); });
+  EXPECT_FALSE(error.hint().empty()) << error.message();
+  EXPECT_NE(error.message().find("node (127.0.0.1)"), std::string::npos) << error.message();
+  return error;
 }
 
 #define EXPECT_MENTIONS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
@@ -87,7 +83,7 @@ TEST_F(Ssh, WorksWhereTheSocketsPathWouldBeTooLong) {
 TEST_F(Ssh, RefusesAFolderThatOthersCanUse) {
   TestSshd sshd;
   fs::permissions(sshd.path("control"), fs::perms::all);
-  EXPECT_THROW(SshShell(sshd.host(), sshd.options()), Error);
+  EXPECT_ERROR(SshShell(sshd.host(), sshd.options()), ErrorCode::kPermission, "must be a folder that only you may use");
 }
 
 TEST_F(Ssh, IsNotConfusedByBanners) {
@@ -120,7 +116,7 @@ TEST_F(Ssh, IsNotConfusedByNoisyStartupFiles) {
 TEST_F(Ssh, TellsALoginShellThatDoesNotRunCommands) {
   TestSshd sshd("ForceCommand echo This account is currently not available.; exit 1\n");
   SshShell shell(sshd.host(), sshd.options());
-  const Error error = error_of(shell);
+  const Error error = login_error(shell);
   EXPECT_EQ(error.code(), ErrorCode::kPermission);
   EXPECT_MENTIONS(error.message(), "not available");
 }
@@ -145,7 +141,7 @@ TEST_F(Ssh, TellsThatTheMachineWasLost) {
 TEST_F(Ssh, TellsAServerThatWantsAPassword) {
   TestSshd sshd("PubkeyAuthentication no\nPasswordAuthentication yes\n");
   SshShell shell(sshd.host(), sshd.options());
-  const Error error = error_of(shell);
+  const Error error = login_error(shell);
   EXPECT_EQ(error.code(), ErrorCode::kPermission);
   EXPECT_MENTIONS(error.hint(), fmt::format("ssh-copy-id -p {} ", sshd.host().port));
 }
@@ -155,14 +151,14 @@ TEST_F(Ssh, TellsAKeyThatIsNotAccepted) {
   SshOptions options = sshd.options();
   options.identity = sshd.path("other_key");
   SshShell shell(sshd.host(), options);
-  EXPECT_EQ(error_of(shell).code(), ErrorCode::kPermission);
+  EXPECT_EQ(login_error(shell).code(), ErrorCode::kPermission);
 }
 
 TEST_F(Ssh, TellsAHostKeyThatHasChanged) {
   TestSshd sshd;
   sshd.know_host("other_key.pub");
   SshShell shell(sshd.host(), sshd.options());
-  const Error error = error_of(shell);
+  const Error error = login_error(shell);
   EXPECT_EQ(error.code(), ErrorCode::kPermission);
   EXPECT_MENTIONS(error.hint(), fmt::format("ssh-keygen -R '[127.0.0.1]:{}'", sshd.host().port));
 }
@@ -171,7 +167,7 @@ TEST_F(Ssh, TellsAHostKeyThatIsNotKnown) {
   TestSshd sshd;
   sshd.know_host("");
   SshShell shell(sshd.host(), sshd.options());
-  const Error error = error_of(shell);
+  const Error error = login_error(shell);
   EXPECT_EQ(error.code(), ErrorCode::kPermission);
   EXPECT_MENTIONS(error.message(), "not known yet");
   EXPECT_MENTIONS(error.hint(), fmt::format("ssh -p {}", sshd.host().port));
@@ -198,7 +194,7 @@ class SshWithoutServer : public ::testing::Test {
 TEST_F(SshWithoutServer, TellsAPortThatRefuses) {
   const int port = listen_tcp({"127.0.0.1", 0}).local().port;
   SshShell shell({.name = "node", .address = "127.0.0.1", .port = port}, options_);
-  const Error error = error_of(shell);
+  const Error error = login_error(shell);
   EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
   EXPECT_MENTIONS(error.message(), "refuses");
 }
@@ -206,39 +202,26 @@ TEST_F(SshWithoutServer, TellsAPortThatRefuses) {
 TEST_F(SshWithoutServer, TellsAHostThatStaysSilent) {
   const Socket listener = listen_tcp({"127.0.0.1", 0});
   SshShell shell({.name = "node", .address = "127.0.0.1", .port = listener.local().port}, options_);
-  EXPECT_EQ(error_of(shell).code(), ErrorCode::kTimeout);  // by ssh's own timeout
+  EXPECT_EQ(login_error(shell).code(), ErrorCode::kTimeout);  // by ssh's own timeout
   options_.connect_timeout = 60_s;
   SshShell patient({.name = "node", .address = "127.0.0.1", .port = listener.local().port}, options_);
-  EXPECT_EQ(error_of(patient, 200_ms).code(), ErrorCode::kTimeout);  // by the command's
+  EXPECT_EQ(login_error(patient, 200_ms).code(), ErrorCode::kTimeout);  // by the command's
   options_.login_timeout = 200_ms;
   SshShell impatient({.name = "node", .address = "127.0.0.1", .port = listener.local().port}, options_);
-  EXPECT_EQ(error_of(impatient).code(), ErrorCode::kTimeout);  // by the login's
+  EXPECT_EQ(login_error(impatient).code(), ErrorCode::kTimeout);  // by the login's
 }
 
 TEST_F(SshWithoutServer, TellsANameThatDoesNotResolve) {
   options_.connect_timeout = kLong;
   SshShell shell({.name = "node", .address = "nonexistent.invalid"}, options_);
-  try {
-    shell.run({.argv = {"true"}, .timeout = kLong});
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-    EXPECT_MENTIONS(error.message(), "node (nonexistent.invalid) does not resolve");
-    EXPECT_FALSE(error.hint().empty());
-  }
+  EXPECT_ERROR(shell.run({.argv = {"true"}, .timeout = kLong}), ErrorCode::kUnavailable,
+               "node (nonexistent.invalid) does not resolve", "address");
 }
 
 TEST_F(SshWithoutServer, TellsThatSshIsNotInstalled) {
   options_.program = "no-such-ssh";
   SshShell shell({.name = "node", .address = "127.0.0.1"}, options_);
-  try {
-    shell.run({.argv = {"true"}, .timeout = kLong});
-    ADD_FAILURE() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
-    EXPECT_MENTIONS(error.message(), "no-such-ssh");
-    EXPECT_MENTIONS(error.hint(), "install");
-  }
+  EXPECT_ERROR(shell.run({.argv = {"true"}, .timeout = kLong}), ErrorCode::kNotFound, "no-such-ssh", "install");
 }
 
 }  // namespace

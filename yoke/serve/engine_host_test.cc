@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "yoke/base/error_testing.h"
 #include "yoke/base/interrupt.h"
 
 namespace yoke {
@@ -36,22 +37,18 @@ TEST(EngineHost, AsksRanksThatAreThreads) {
   EXPECT_EQ(ready->nodes.size(), 2U);
 }
 
-Error failure_of(EngineHostSpec spec) {
-  try {
-    EngineHost host(std::move(spec));
-    while (host.front().next(Deadline::after(30_s))) {
-    }
-  } catch (const Error& error) {
-    return error;
+// Until the front is told that the engine fails.
+void run_to_failure(EngineHostSpec spec) {
+  EngineHost host(std::move(spec));
+  while (host.front().next(Deadline::after(30_s))) {
   }
-  return Error(ErrorCode::kInternal, "it did not fail");
 }
 
 TEST(EngineHost, TellsWhyAnEngineFails) {
-  EXPECT_NE(failure_of(threads(3)).message().find("3 ranks cannot share"), std::string::npos);
+  EXPECT_ERROR(run_to_failure(threads(3)), ErrorCode::kInvalid, "3 ranks cannot share");
   EngineHostSpec nowhere = threads(2);
   nowhere.engine.model = "/no/model";
-  EXPECT_EQ(failure_of(nowhere).code(), ErrorCode::kNotFound);
+  EXPECT_ERROR(run_to_failure(nowhere), ErrorCode::kNotFound, "there is no model folder /no/model");
 }
 
 TEST(EngineHost, RunsOnTheHeadOnly) {
@@ -60,9 +57,7 @@ TEST(EngineHost, RunsOnTheHeadOnly) {
   spec.cluster.emplace();
   spec.cluster->name = "desk";
   spec.cluster->nodes = {{.name = "spark-1", .address = "203.0.113.8"}, {.name = "spark-2", .address = "203.0.113.9"}};
-  const Error error = failure_of(spec);
-  EXPECT_EQ(error.code(), ErrorCode::kUsage);
-  EXPECT_NE(error.message().find("this machine is not spark-1"), std::string::npos) << error.message();
+  EXPECT_ERROR(run_to_failure(spec), ErrorCode::kUsage, "this machine is not spark-1");
 }
 
 TEST(EngineHost, HasOneRankForEachNodeUnlessSaidOtherwise) {

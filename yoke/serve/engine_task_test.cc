@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "yoke/base/error_testing.h"
+
 namespace yoke {
 namespace {
 
@@ -37,7 +39,8 @@ TEST(EngineTask, ARankReadsWhatTheAskerWrote) {
 }
 
 TEST(EngineTask, WhatIsNoTaskIsRefused) {
-  for (const char* wrong : {"", "[]", "{}", R"({"model": 1})"}) EXPECT_THROW(read_task(wrong), Error) << wrong;
+  for (const char* wrong : {"", "[]", "{}", R"({"model": 1})"})
+    EXPECT_ERROR(read_task(wrong), ErrorCode::kInvalid, "YOKE_ENGINE_TASK") << wrong;
 }
 
 TEST(EngineTask, OnlyItsOwnWordIsTheHiddenPart) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 
 namespace yoke {
 namespace {
@@ -38,8 +39,8 @@ TEST(Storage, OwnedBytesAreAlignedAndAbsurdSizesAreAnError) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(storage.data()) % kStorageAlignment, 0U);
     EXPECT_EQ(storage.size(), size);
   }
-  EXPECT_THROW(Storage::allocate(SIZE_MAX), Error);
-  EXPECT_THROW(Storage::allocate(SIZE_MAX / 2), Error);
+  EXPECT_ERROR(Storage::allocate(SIZE_MAX), ErrorCode::kExhausted, "no memory for 18446744073709551615 bytes");
+  EXPECT_ERROR(Storage::allocate(SIZE_MAX / 2), ErrorCode::kExhausted, "no memory for 9223372036854775807 bytes");
 }
 
 TEST(Storage, LivesAsLongAsItsLastView) {

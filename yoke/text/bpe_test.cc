@@ -4,6 +4,7 @@
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/rng.h"
 #include "yoke/text/unicode.h"
 
@@ -90,7 +91,7 @@ TEST(Bpe, UnknownCharactersBecomeBytesOrUnknownTokensOrAnError) {
       << "not all of its bytes have a token";
   EXPECT_EQ(encode(Bpe(vocabulary, {}, {.unknown = 1}), "éé"), (std::vector<TokenId>{1, 1}));
   EXPECT_EQ(encode(Bpe(vocabulary, {}, {.fuse_unknown = true, .unknown = 1}), "ééa"), (std::vector<TokenId>{1, 0}));
-  EXPECT_THROW(encode(Bpe(vocabulary, {}, {}), "é"), Error);
+  EXPECT_ERROR(encode(Bpe(vocabulary, {}, {}), "é"), ErrorCode::kInvalid, "no token for 'é'");
 }
 
 TEST(Bpe, TheEndOfAWordCanBeMarked) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/fields.h"
 #include "yoke/text/tokenizers_testing.h"
 
@@ -94,7 +95,7 @@ TEST(Chat, FindsTheTemplateWhereModelsKeepIt) {
   const auto render = [&](const Document& tools = {}) {
     return joined_text(ChatTemplate::load(folder.path()).render(Document::list(), {.tools = tools}));
   };
-  EXPECT_THROW(render(), Error);
+  EXPECT_ERROR(render(), ErrorCode::kNotFound, "has no chat template");
   write("tokenizer_config.json", R"({"bos_token": {"content": "<s>"}, "chat_template": "{{ bos_token }}one"})");
   EXPECT_EQ(render(), "<s>one");
   write("tokenizer_config.json", R"({"chat_template": [{"name": "default", "template": "plain"},
@@ -111,7 +112,7 @@ TEST(Chat, FindsTheTemplateWhereModelsKeepIt) {
 
 TEST(Chat, RefusesWhatIsNoListOfMessages) {
   const ChatTemplate chat = ChatTemplate::parse("x", "t");
-  EXPECT_THROW(chat.render(Document::string("Hi")), Error);
+  EXPECT_ERROR(chat.render(Document::string("Hi")), ErrorCode::kInvalid, "this must be a list of messages");
 }
 
 }  // namespace

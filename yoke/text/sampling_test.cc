@@ -6,6 +6,7 @@
 #include <map>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/rng.h"
 
 namespace yoke {
@@ -144,7 +145,7 @@ TEST(Sampling, ABiasCanForceAndForbid) {
   EXPECT_EQ(sample_from({1, 2, 3}, {.temperature = 0, .logit_bias = {{0, 100.0F}}}).id, 0);
   EXPECT_EQ(sample_from({1, 2, 3}, {.temperature = 0, .logit_bias = {{2, kForbidden}}}).id, 1);
   EXPECT_EQ(shares({1, 2, 3}, {.logit_bias = {{2, kForbidden}, {1, kForbidden}}}).size(), 1U);
-  EXPECT_THROW(sample_from({1}, {.logit_bias = {{0, kForbidden}}}), Error);
+  EXPECT_ERROR(sample_from({1}, {.logit_bias = {{0, kForbidden}}}), ErrorCode::kInvalid, "no token is allowed here");
 }
 
 TEST(Sampling, LogprobsAreOfTheModelAsItIs) {
@@ -159,21 +160,30 @@ TEST(Sampling, LogprobsAreOfTheModelAsItIs) {
 }
 
 TEST(Sampling, RefusesLogitsThatAreNoNumbers) {
-  EXPECT_THROW(sample_from({1, std::nanf(""), 2}, {}), Error);
-  EXPECT_THROW(sample_from({1, std::numeric_limits<float>::infinity()}, {}), Error);
-  EXPECT_THROW(sample(HeadSlice{}, {}, 0), Error);
+  EXPECT_ERROR(sample_from({1, std::nanf(""), 2}, {}), ErrorCode::kInternal, "not a number");
+  EXPECT_ERROR(sample_from({1, std::numeric_limits<float>::infinity()}, {}), ErrorCode::kInternal, "not a number");
+  EXPECT_ERROR(sample(HeadSlice{}, {}, 0), ErrorCode::kInvalid, "no token is allowed here");
   EXPECT_EQ(sample_from({1e30F, -1e30F, -std::numeric_limits<float>::infinity()}, {.temperature = 0.01F}).id, 0);
 }
 
 TEST(Sampling, RefusesOptionsThatMakeNoSense) {
   EXPECT_NO_THROW(check_sampling({}, 10));
-  for (const SamplingOptions& options :
-       {SamplingOptions{.temperature = -1}, SamplingOptions{.temperature = std::nanf("")}, SamplingOptions{.top_k = -1},
-        SamplingOptions{.top_p = 0}, SamplingOptions{.top_p = 1.1F}, SamplingOptions{.min_p = 2},
-        SamplingOptions{.repetition_penalty = 0}, SamplingOptions{.frequency_penalty = std::nanf("")},
-        SamplingOptions{.logit_bias = {{10, 1.0F}}}, SamplingOptions{.logit_bias = {{1, std::nanf("")}}},
-        SamplingOptions{.logprobs = 21}}) {
-    EXPECT_THROW(check_sampling(options, 10), Error);
+  struct Wrong {
+    SamplingOptions options;
+    const char* words;
+  };
+  for (const Wrong& wrong : {Wrong{{.temperature = -1}, "temperature must be from 0 to 100"},
+                             {{.temperature = std::nanf("")}, "temperature must be from 0 to 100"},
+                             {{.top_k = -1}, "top_k must be 0 or more"},
+                             {{.top_p = 0}, "top_p must be above 0"},
+                             {{.top_p = 1.1F}, "at most 1"},
+                             {{.min_p = 2}, "min_p must be from 0 to 1"},
+                             {{.repetition_penalty = 0}, "repetition penalty must be above 0"},
+                             {{.frequency_penalty = std::nanf("")}, "frequency penalty must be from -100"},
+                             {{.logit_bias = {{10, 1.0F}}}, "token 10, but the vocabulary has 10 ids"},
+                             {{.logit_bias = {{1, std::nanf("")}}}, "a logit bias must be a number"},
+                             {{.logprobs = 21}, "from 0 to 20"}}) {
+    EXPECT_ERROR(check_sampling(wrong.options, 10), ErrorCode::kInvalid, wrong.words);
   }
 }
 

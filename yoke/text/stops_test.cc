@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 
 namespace yoke {
 namespace {
@@ -49,7 +50,7 @@ TEST(StopMatcher, WithoutStopTextsEverythingPasses) {
   StopMatcher stops({});
   EXPECT_EQ(stops.add("abc"), "abc");
   EXPECT_FALSE(stops.stopped());
-  EXPECT_THROW(StopMatcher({""}), Error);
+  EXPECT_ERROR(StopMatcher({""}), ErrorCode::kInvalid, "a stop text must not be empty");
 }
 
 RC_GTEST_PROP(StopMatcher, GivesTheSameHoweverTheTextIsCut, (std::uint32_t bits, std::uint32_t cuts)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
 #include "yoke/weights/model_testing.h"
@@ -81,14 +82,8 @@ struct Deepen : testing::Test {
                 matrix_values(before.load_matrix("model.layers.1.self_attn.q_proj")));
     }
   }
-  ErrorCode refusal(std::int64_t layers, const fs::path& folder) const {
-    try {
-      deepen_model(ModelFiles(source), folder, {.layers = layers});
-    } catch (const Error& error) {
-      return error.code();
-    }
-    ADD_FAILURE() << "nothing was refused";
-    return ErrorCode::kInternal;
+  void deepen(std::int64_t layers, const fs::path& folder) const {
+    deepen_model(ModelFiles(source), folder, {.layers = layers});
   }
 };
 
@@ -168,8 +163,8 @@ TEST_F(Deepen, ASizeIsReachedByTheFewestLayers) {
   EXPECT_EQ(layers_for_size(files, Bytes{present + 1}), 3);
   EXPECT_EQ(layers_for_size(files, Bytes{present + layer}), 3);
   EXPECT_EQ(layers_for_size(files, Bytes{present + layer + 1}), 4);
-  EXPECT_THROW(layers_for_size(files, files.bytes()), Error);
-  EXPECT_THROW(layers_for_size(files, Bytes{std::int64_t{1} << 60}), Error);
+  EXPECT_ERROR(layers_for_size(files, files.bytes()), ErrorCode::kInvalid, "which is not less than");
+  EXPECT_ERROR(layers_for_size(files, Bytes{std::int64_t{1} << 60}), ErrorCode::kInvalid, "would need");
 }
 
 TEST_F(Deepen, ListsOfLayersInTheConfigGrowToo) {
@@ -184,13 +179,13 @@ TEST_F(Deepen, ListsOfLayersInTheConfigGrowToo) {
 
 TEST_F(Deepen, WhatCannotBeIsRefused) {
   write_two_layers(source, config_json(), plain);
-  EXPECT_EQ(refusal(2, deep), ErrorCode::kInvalid);
-  EXPECT_EQ(refusal(kLayersMost + 1, deep), ErrorCode::kInvalid);
-  EXPECT_EQ(refusal(3, source), ErrorCode::kConflict);
-  EXPECT_EQ(refusal(3, source / "inside"), ErrorCode::kConflict);
+  EXPECT_ERROR(deepen(2, deep), ErrorCode::kInvalid, "has 2 layers; it cannot be deepened to 2");
+  EXPECT_ERROR(deepen(kLayersMost + 1, deep), ErrorCode::kInvalid, "it cannot be deepened to");
+  EXPECT_ERROR(deepen(3, source), ErrorCode::kConflict, "is inside the model's folder");
+  EXPECT_ERROR(deepen(3, source / "inside"), ErrorCode::kConflict, "is inside the model's folder");
   fs::remove(source / "model.safetensors");
   write_tensors(source / "model.safetensors", {stored_f32("model.layers.1.mlp.experts.0.weight", {4, 4})});
-  EXPECT_EQ(refusal(3, deep), ErrorCode::kUnsupported);
+  EXPECT_ERROR(deepen(3, deep), ErrorCode::kUnsupported, "which a deepened model makes zero");
   EXPECT_FALSE(fs::exists(deep));
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
 namespace yoke {
@@ -18,7 +19,7 @@ TEST(Quantization, TargetsAreNamesPatternsOrTheClass) {
   EXPECT_TRUE(is_meant("model.layers.3.mlp.gate", {R"(re:.*\.gate$)"}));
   EXPECT_FALSE(is_meant("model.layers.3.mlp.gate_proj", {R"(re:.*\.gate$)"}));
   EXPECT_FALSE(is_meant("model.lm_head", {"re:lm_head"})) << "a pattern begins where the name begins";
-  EXPECT_THROW(is_meant("a", {"re:("}), Error);
+  EXPECT_ERROR(is_meant("a", {"re:("}), ErrorCode::kInvalid, "names the pattern '('");
 }
 
 TEST(Quantization, APatternFromAFileTakesNoExponentialTime) {
@@ -60,14 +61,19 @@ TEST(Quantization, BlocksAreTwoSizesInEitherForm) {
   const std::pair<std::int64_t, std::int64_t> wide{64, 128};
   EXPECT_EQ(block("[64, 128]"), wide);
   EXPECT_EQ(block(R"("64x128")"), wide);
-  for (const char* wrong : {R"("64")", R"("64xx")", R"("0x8")", R"("a x b")", "64"}) EXPECT_THROW(block(wrong), Error);
+  for (const char* wrong : {R"("64")", R"("64xx")", R"("0x8")", R"("a x b")", "64"})
+    EXPECT_ERROR(block(wrong), ErrorCode::kInvalid, "block_structure");
 }
 
 TEST(Quantization, WhatIsNotReadIsTold) {
-  EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"awq"}})"), Error);
-  EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"gptq","group_size":0}})"), Error);
-  EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"gptq","bits":"four"}})"), Error);
-  EXPECT_THROW(read_config(R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[0,1]}})"), Error);
+  EXPECT_ERROR(read_config(R"({"quantization_config":{"quant_method":"awq"}})"), ErrorCode::kUnsupported,
+               "quantized by 'awq'");
+  EXPECT_ERROR(read_config(R"({"quantization_config":{"quant_method":"gptq","group_size":0}})"), ErrorCode::kInvalid,
+               "group_size");
+  EXPECT_ERROR(read_config(R"({"quantization_config":{"quant_method":"gptq","bits":"four"}})"), ErrorCode::kInvalid,
+               "bits: this must be a whole number, not 'four'");
+  EXPECT_ERROR(read_config(R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[0,1]}})"),
+               ErrorCode::kInvalid, "weight_block_size");
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/weights/safetensors_file.h"
 
 namespace yoke {
@@ -56,7 +57,7 @@ TEST(SafetensorsWriter, LeavesNothingWhenItIsGivenUp) {
 TEST(SafetensorsWriter, ReplacesNoFile) {
   const ScratchDir scratch;
   write_file_atomically(scratch.path() / "m", "kept");
-  EXPECT_THROW(SafetensorsWriter(scratch.path() / "m", {}), Error);
+  EXPECT_ERROR(SafetensorsWriter(scratch.path() / "m", {}), ErrorCode::kConflict, "exists already");
   EXPECT_EQ(read_file(scratch.path() / "m"), "kept");
 }
 

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "tests/emulation.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
 #include "yoke/base/process.h"
@@ -183,7 +184,8 @@ TEST(DirectProcess, ADeathDuringTheRebuildIsToldAndTheNextRebuildWorks) {
   ++job.membership.epoch;
   job.others[1]->join(job.membership);
   job.others[0]->signal(SIGKILL);
-  EXPECT_THROW(job.comm->rebuild(job.membership, Deadline::after({0.5})), Error);
+  EXPECT_ERROR(job.comm->rebuild(job.membership, Deadline::after({0.5})), ErrorCode::kTimeout,
+               "waited too long for rank 1 on spark-2");
   job.replace(1);
   ++job.membership.epoch;
   std::thread others([&] {

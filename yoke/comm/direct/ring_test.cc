@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/rng.h"
 #include "yoke/comm/direct/region.h"
 
@@ -67,7 +68,8 @@ TEST(Ring, CarriesBytesInOrderBetweenThreads) {
 
 TEST(Region, OfAnotherSizeIsRefused) {
   Region region = Region::create(3);
-  EXPECT_THROW(Region::adopt(UniqueFd(dup(region.file())), 2), Error);
+  EXPECT_ERROR(Region::adopt(UniqueFd(dup(region.file())), 2), ErrorCode::kInvalid,
+               "the shared memory of this node has");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "yoke/base/error_testing.h"
 #include "yoke/comm/nccl/nccl.h"
 #include "yoke/comm/nccl/nccl_ranks_testing.h"
 
@@ -107,7 +108,7 @@ TEST_F(NcclFaults, AbortFromAnotherThreadEndsTheWait) {
         EXPECT_EQ(error.code(), ErrorCode::kConflict) << error.message();
       }
     }
-    EXPECT_THROW(barrier(*comm), Error);
+    EXPECT_ERROR(barrier(*comm), ErrorCode::kConflict, "somebody said so");
     other.join();
     part->say("aborted");
     return;
