@@ -1,4 +1,5 @@
 // yoke model and yoke tokenize as a person or a script meets them.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -6,6 +7,7 @@
 #include <thread>
 
 #include "tests/program.h"
+#include "tests/terminal.h"
 #include "yoke/base/clock.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/files.h"
@@ -97,9 +99,9 @@ TEST_F(ModelCommands, DeepeningReachesTheSizeAndKeepsTheGoldens) {
 }
 
 TEST_F(ModelCommands, CtrlCLeavesNothing) {
-  Process process(
-      {.argv = {YOKE_PROGRAM, "model", "make", "--shape", "llama-3.1-8b", "--format", "bf16", "--layers", "8", "made"},
-       .folder = scratch.path()});
+  Process process({.argv = {YOKE_PROGRAM, "model", "make", "--shape", "llama-3.1-8b", "--format", "bf16", "--layers",
+                            "8", "--yes", "made"},
+                   .folder = scratch.path()});
   const Deadline deadline = Deadline::after(60_s);
   while (entries().empty() && !deadline.expired()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_EQ(entries().size(), 1U) << "the folder under its temporary name";
@@ -127,6 +129,34 @@ TEST_F(ModelCommands, AFullDiskIsToldBeforehand) {
   EXPECT_EQ(outcome.exit_status, 9);
   EXPECT_NE(outcome.err.find("made needs 13.1 MiB, but its disk has 4 MiB left"), std::string::npos) << outcome.err;
   EXPECT_EQ(outcome.out, "");
+}
+
+// 8 billion parameters in bf16 are 16 GB. Nothing is written before a yes.
+const std::vector<std::string> kLargeModel = {"model", "make", "--shape", "llama-3.1-8b", "--format", "bf16", "made"};
+
+TEST_F(ModelCommands, ALargeModelIsNotWrittenWhereNobodyCanBeAsked) {
+  const Outcome outcome = yoke(kLargeModel);
+  EXPECT_EQ(outcome.exit_status, 2);
+  EXPECT_THAT(outcome.err, testing::ContainsRegex("this writes 1[0-9.]+ GiB to made; [0-9.]+ [GT]iB free there"));
+  EXPECT_THAT(outcome.err, testing::HasSubstr("--yes to write it"));
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
+}
+
+TEST_F(ModelCommands, ALargeModelIsWrittenOnlyAfterAYesAtTheTerminal) {
+  Terminal terminal(scratch.path(), kLargeModel);
+  ASSERT_TRUE(terminal.shows("free there? [y/N] ")) << terminal.screen();
+  terminal.type("n\n");
+  EXPECT_TRUE(terminal.shows("Nothing was written.")) << terminal.screen();
+  EXPECT_EQ(terminal.exit_status(), 0);
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
+}
+
+TEST_F(ModelCommands, CtrlCAtTheQuestionIsAnInterruptAndNotAnAnswer) {
+  Terminal terminal(scratch.path(), kLargeModel);
+  ASSERT_TRUE(terminal.shows("free there? [y/N] ")) << terminal.screen();
+  terminal.type("\x03");
+  EXPECT_EQ(terminal.exit_status(), 130) << terminal.screen();
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
 }
 
 TEST_F(ModelCommands, ADiskThatFillsWhileWritingLeavesNothing) {

@@ -2,14 +2,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <iostream>
-
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/progress.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/question.h"
 #include "yoke/cli/secret_input.h"
 #include "yoke/link/setup.h"
 
@@ -22,17 +21,11 @@ struct ChangeArguments {
   bool force = false;
 };
 
-// On a terminal a person is asked; anywhere else only --yes is a yes.
 bool agreed(const Session& session, const ChangeArguments& arguments, const std::string& question) {
-  if (arguments.yes) return true;
-  if (session.json || !isatty(STDIN_FILENO)) {
-    throw Error(ErrorCode::kUsage, "this changes the nodes, and nobody can be asked here",
-                "--yes to do it, --dry-run to see what it would be");
-  }
-  session.print(question + " [y/N] ");
-  std::string answer;
-  std::getline(std::cin, answer);
-  return trim(answer) == "y" || trim(answer) == "yes";
+  return ask(session, {.text = question,
+                       .agreed = arguments.yes,
+                       .unasked = "this changes the nodes, and nobody can be asked here",
+                       .hint = "--yes to do it, --dry-run to see what it would be"});
 }
 
 void check(const ChangeArguments& arguments) {

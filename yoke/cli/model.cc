@@ -1,16 +1,20 @@
 // yoke model make and deepen: model folders for tests, demonstrations and measurements.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/question.h"
 #include "yoke/weights/deepen_model.h"
 #include "yoke/weights/make_model.h"
 
 namespace yoke {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct MakeArguments {
   std::string shape;
@@ -19,6 +23,7 @@ struct MakeArguments {
   int seed = 1;
   Bytes shard_size = kShardSizeUsual;
   std::string folder;
+  bool yes = false;
 };
 
 struct DeepenArguments {
@@ -27,7 +32,29 @@ struct DeepenArguments {
   int layers = 0;
   Bytes size{0};
   Bytes shard_size = kShardSizeUsual;
+  bool yes = false;
 };
+
+// Larger models are written only after a yes: tens of gigabytes are quickly asked for, and slowly missed.
+constexpr Bytes kSizeAskedFrom{4'000'000'000};
+
+bool may_write(const Session& session, const std::string& folder, Bytes size, bool yes) {
+  if (size < kSizeAskedFrom) return true;
+  std::error_code failure;
+  const fs::space_info space = fs::space(fs::absolute(folder).parent_path(), failure);
+  if (failure) return true;  // a folder that cannot be is refused by the writer, which says why
+  const Bytes available{static_cast<std::int64_t>(std::min<std::uintmax_t>(space.available, INT64_MAX))};
+  if (available < size) return true;  // likewise
+  const std::string amount = fmt::format("{} to {}; {} free there", to_string(size), folder, to_string(available));
+  if (ask(session, {.text = fmt::format("Write {}?", amount),
+                    .agreed = yes,
+                    .unasked = fmt::format("this writes {}, and nobody can be asked here", amount),
+                    .hint = "--yes to write it; --layers N makes a smaller one"})) {
+    return true;
+  }
+  session.print("Nothing was written.\n");
+  return false;
+}
 
 std::vector<std::string> format_names() {
   std::vector<std::string> names;
@@ -67,6 +94,7 @@ int make(Session& session, const MakeArguments& arguments) {
                            .seed = static_cast<std::uint64_t>(arguments.seed),
                            .shard_size = arguments.shard_size};
   if (arguments.layers > 0) options.shape.layers = arguments.layers;
+  if (!may_write(session, arguments.folder, made_model_size(options), arguments.yes)) return kExitOk;
   const WrittenModel written = make_model(arguments.folder, options);
   print_written(session, arguments.folder, fmt::format("{} with random weights", arguments.shape), options.shape.layers,
                 written);
@@ -81,8 +109,8 @@ CommandRow make_command() {
               "tokenizer with a chat template, safetensors in shards with their index), except that it talks "
               "nonsense. For measuring, testing and demonstrating without downloading anything.\n\n"
               "The tokenizer is that of the model that ships with yoke, with invented words up to the vocabulary of "
-              "the shape. The same seed makes the same model on every machine. The folder appears when it is whole; "
-              "after an error or Ctrl-C nothing is left.",
+              "the shape. The same seed makes the same model on every machine. The folder appears when it is complete; "
+              "after an error or Ctrl-C nothing is left. Above 4 GB yoke shows the size and the free space, and asks.",
           .examples = {{"yoke model make --shape llama-3.2-1b --format w4a16 made", "1.1 GB in a few seconds"},
                        {"yoke model make --shape llama-3.1-8b --format bf16 --layers 2 made", "its first layers"}},
           .prepare = [](OptionTable& options) -> Action {
@@ -93,6 +121,7 @@ CommandRow make_command() {
             options.value("--layers", "N", "this many layers (else those of the shape)", chosen->layers);
             options.value("--seed", "S", "draw other weights (default 1)", chosen->seed);
             options.value("--shard-size", "SIZE", "of a file of weights at most (default 5GB)", chosen->shard_size);
+            options.flag("--yes", "write more than 4 GB without asking", chosen->yes);
             options.positional("DIR", "the folder to make", chosen->folder, Presence::kRequired);
             return [chosen](Session& session) { return make(session, *chosen); };
           }};
@@ -105,6 +134,7 @@ int deepen(Session& session, const DeepenArguments& arguments) {
   }
   const ModelFiles files(arguments.model);
   const std::int64_t layers = arguments.layers != 0 ? arguments.layers : layers_for_size(files, arguments.size);
+  if (!may_write(session, arguments.folder, size_with_layers(files, layers), arguments.yes)) return kExitOk;
   const WrittenModel written =
       deepen_model(files, arguments.folder, {.layers = layers, .shard_size = arguments.shard_size});
   print_written(session, arguments.folder, fmt::format("{} with layers that change nothing", arguments.model), layers,
@@ -130,6 +160,7 @@ CommandRow deepen_command() {
             options.value("--layers", "N", "how many layers in all", chosen->layers);
             options.value("--size", "SIZE", "as many layers as make the weights this large", chosen->size);
             options.value("--shard-size", "SIZE", "of a file of weights at most (default 5GB)", chosen->shard_size);
+            options.flag("--yes", "write more than 4 GB without asking", chosen->yes);
             return [chosen](Session& session) { return deepen(session, *chosen); };
           }};
 }

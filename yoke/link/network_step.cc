@@ -19,17 +19,17 @@
 namespace yoke {
 
 // What an interface step may change. Routes go with the address that they need.
-struct InterfaceState {
+struct InterfaceSnapshot {
   int mtu = 0;
   bool up = false;
   std::vector<std::string> ipv4;  // as HeldAddress has them
   std::vector<std::string> ipv6;
   std::vector<std::string> routes;
-  friend bool operator==(const InterfaceState&, const InterfaceState&) = default;
+  friend bool operator==(const InterfaceSnapshot&, const InterfaceSnapshot&) = default;
 };
 
 template <class Visitor>
-void visit_fields(Visitor& visit, InterfaceState& state) {
+void visit_fields(Visitor& visit, InterfaceSnapshot& state) {
   visit.required("mtu", state.mtu);
   visit.required("up", state.up);
   visit.optional("ipv4", state.ipv4);
@@ -109,14 +109,14 @@ class InterfaceAction final : public StepAction {
 
   Document capture(const SavedBytes&) const override {
     const LinkInterface now = look();
-    InterfaceState state{.mtu = now.mtu, .up = now.up, .ipv4 = {}, .ipv6 = lasting_ipv6(now), .routes = routes()};
+    InterfaceSnapshot state{.mtu = now.mtu, .up = now.up, .ipv4 = {}, .ipv6 = lasting_ipv6(now), .routes = routes()};
     for (HeldAddress& address : addresses()) state.ipv4.push_back(std::move(address.words));
     return to_document(state);
   }
 
   // Only what differs is touched: after a reboot that may be nothing.
   void restore(const Document& before, const Document&, const SavedBytes&) const override {
-    const auto was = from_document<InterfaceState>(before);
+    const auto was = from_document<InterfaceSnapshot>(before);
     const auto now = find();
     if (!now) return;  // it is gone, and what we did with it
     // What somebody else has set since is theirs.

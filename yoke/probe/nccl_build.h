@@ -20,9 +20,9 @@ using ReadBytes = std::function<std::string(std::uint64_t offset, std::size_t si
 // Whatever cannot be found is left out; a file that is no 64-bit ELF file tells nothing. Never throws for its content.
 NcclBuild inspect_nccl(std::string path, std::uint64_t size, const ReadBytes& read);
 
-// Every libnccl.so.2 where one usually lies: the system's folders, CUDA's, $LD_LIBRARY_PATH, Python's packages (the
-// system's, the user's, and environments below the home folder), NVIDIA's playbook's ~/nccl. Each file once, by its
-// real path, sorted.
+// Every libnccl.so.2 where one usually lies: the system's folders, CUDA's, Python's packages (the system's, the user's,
+// and environments below the home folder), builds below the home folder (~/nccl, ~/src/nccl), and what variables and
+// the loader's configuration name (nccl_folders.h). Each file once, by its real path, sorted.
 std::vector<std::filesystem::path> find_nccl_files();
 std::vector<NcclBuild> find_nccl_builds();
 

@@ -11,6 +11,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 #include "yoke/probe/nccl_build.h"
+#include "yoke/probe/nccl_folders.h"
 
 namespace yoke {
 namespace fs = std::filesystem;
@@ -35,31 +36,38 @@ std::vector<std::string> search_patterns() {
                                       "/opt/*/.venv/lib/python3*/site-packages"};
   if (const char* home = std::getenv("HOME"); home && *home == '/') {
     const std::string base = home;
-    folders.push_back(base + "/nccl*/build/lib");
+    for (const char* place : {"/nccl*/build/lib", "/*/nccl*/build/lib", "/nccl*/lib"}) folders.push_back(base + place);
     for (const char* place : {"/.local", "/*", "/.venv", "/*/.venv", "/*/venv", "/*conda*/envs/*"}) {
       pythons.push_back(base + place + "/lib/python3*/site-packages");
     }
   }
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     if (const char* place = std::getenv(variable); place && *place == '/') {
-      folders.push_back(std::string(place) + "/lib");
       pythons.push_back(std::string(place) + "/lib/python3*/site-packages");
     }
   }
   for (const std::string& python : pythons) folders.push_back(python + "/nvidia/nccl/lib");
-  if (const char* paths = std::getenv("LD_LIBRARY_PATH")) {
-    for (const std::string& folder : split(paths, ':')) {
-      if (folder.starts_with('/')) folders.push_back(folder);
-    }
-  }
   return folders;
+}
+
+Variables environment_variables() {
+  Variables variables;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view line = *entry;
+    const std::size_t equals = line.find('=');
+    if (equals != std::string_view::npos) variables.emplace(line.substr(0, equals), line.substr(equals + 1));
+  }
+  return variables;
 }
 
 }  // namespace
 
 std::vector<fs::path> find_nccl_files() {
   std::set<fs::path> files;
-  for (const std::string& folder : search_patterns()) {
+  std::vector<std::string> folders = search_patterns();
+  // These are plain paths, not patterns; one with a '*' in its name would only find more.
+  for (std::string& named : nccl_folders(DiskTree(), environment_variables())) folders.push_back(std::move(named));
+  for (const std::string& folder : folders) {
     glob_t found{};
     if (glob((folder + "/libnccl.so.2").c_str(), 0, nullptr, &found) == 0) {
       for (std::size_t i = 0; i < found.gl_pathc; ++i) {

@@ -69,6 +69,12 @@ std::vector<std::string> last_layer_names(const ModelFiles& files) {
   return names;
 }
 
+Bytes layer_size(const ModelFiles& files) {
+  std::uint64_t size = 0;
+  for (const std::string& name : last_layer_names(files)) size += files.entry(name).bytes();
+  return Bytes{static_cast<std::int64_t>(size)};
+}
+
 std::vector<Part> plan_parts(const ModelFiles& files, std::int64_t layers) {
   std::vector<Part> parts;
   for (const std::string& name : names_in_file_order(files)) parts.push_back({name, name});
@@ -173,9 +179,12 @@ std::int64_t layers_of(const ModelFiles& files) {
   return layers;
 }
 
+Bytes size_with_layers(const ModelFiles& files, std::int64_t layers) {
+  return files.bytes() + Bytes{(layers - layers_of(files)) * layer_size(files).value};
+}
+
 std::int64_t layers_for_size(const ModelFiles& files, Bytes size) {
-  std::uint64_t layer = 0;
-  for (const std::string& name : last_layer_names(files)) layer += files.entry(name).bytes();
+  const Bytes layer = layer_size(files);
   const Bytes present = files.bytes();
   if (size <= present) {
     throw Error(ErrorCode::kInvalid,
@@ -183,12 +192,10 @@ std::int64_t layers_for_size(const ModelFiles& files, Bytes size) {
                             to_string(size)),
                 "give a larger size");
   }
-  const std::int64_t layers =
-      layers_of(files) + ceil_divide(size.value - present.value, static_cast<std::int64_t>(layer));
+  const std::int64_t layers = layers_of(files) + ceil_divide(size.value - present.value, layer.value);
   if (layers > kLayersMost) {
     throw Error(ErrorCode::kInvalid,
-                fmt::format("{} would need {} layers of {}", to_string(size), layers,
-                            to_string(Bytes{static_cast<std::int64_t>(layer)})),
+                fmt::format("{} would need {} layers of {}", to_string(size), layers, to_string(layer)),
                 fmt::format("at most {} layers are written: give a smaller size, or a larger model", kLayersMost));
   }
   return layers;

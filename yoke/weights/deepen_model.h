@@ -24,6 +24,7 @@ inline constexpr std::int64_t kLayersMost = 100'000;
 std::int64_t layers_of(const ModelFiles& files);
 // How many layers in all make the tensors `size` at least.
 std::int64_t layers_for_size(const ModelFiles& files, Bytes size);
+Bytes size_with_layers(const ModelFiles& files, std::int64_t layers);
 
 // Everything beside the weights is copied along: tokenizer, template, goldens (they stay right). Errors as
 // ModelFolderWriter's; kInvalid where the layers are not more than there are. Where it fails, nothing is left.

@@ -38,8 +38,7 @@ std::string generation_json(const MadeTokenizer& tokenizer) {
 }
 
 void write_tensor(ModelFolderWriter& writer, const MadeTensor& tensor, std::vector<std::byte>& piece) {
-  const std::size_t bytes =
-      static_cast<std::size_t>(tensor.declaration.shape.count()) * size_of(tensor.declaration.type);
+  const auto bytes = static_cast<std::size_t>(tensor.declaration.size().value);
   for (std::size_t offset = 0; offset < bytes; offset += kPieceBytes) {
     const std::span<std::byte> part(piece.data(), std::min(kPieceBytes, bytes - offset));
     tensor.fill(offset, part);
@@ -48,6 +47,12 @@ void write_tensor(ModelFolderWriter& writer, const MadeTensor& tensor, std::vect
 }
 
 }  // namespace
+
+Bytes made_model_size(const MakeModelOptions& options) {
+  Bytes size{0};
+  for (const MadeTensor& tensor : made_tensors(options)) size += tensor.declaration.size();
+  return size;
+}
 
 WrittenModel make_model(const std::filesystem::path& folder, const MakeModelOptions& options) {
   const std::vector<MadeTensor> tensors = made_tensors(options);

@@ -39,6 +39,8 @@ struct MakeModelOptions {
   Bytes shard_size = kShardSizeUsual;
 };
 
+Bytes made_model_size(const MakeModelOptions& options);  // of its tensors, before anything is written
+
 // Errors as ModelFolderWriter's. Where it fails or is interrupted, nothing is left.
 WrittenModel make_model(const std::filesystem::path& folder, const MakeModelOptions& options);
 

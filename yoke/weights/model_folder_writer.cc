@@ -94,7 +94,7 @@ ModelFolderWriter::~ModelFolderWriter() {
 
 void ModelFolderWriter::divide(std::vector<TensorDeclaration> tensors, Bytes shard_size) {
   for (TensorDeclaration& tensor : tensors) {
-    const std::uint64_t bytes = static_cast<std::uint64_t>(tensor.shape.count()) * size_of(tensor.type);
+    const std::uint64_t bytes = static_cast<std::uint64_t>(tensor.size().value);
     if (shards_.empty() || shards_.back().bytes + bytes > static_cast<std::uint64_t>(shard_size.value)) {
       shards_.emplace_back();
     }

@@ -50,7 +50,7 @@ SafetensorsWriter::SafetensorsWriter(std::filesystem::path file, const std::vect
   for (const TensorDeclaration& tensor : tensors) {
     YOKE_CHECK(names.insert(tensor.name).second, "the tensor '{}' is declared twice", tensor.name);
     const std::uint64_t begin = expected_;
-    expected_ += static_cast<std::uint64_t>(tensor.shape.count()) * size_of(tensor.type);
+    expected_ += static_cast<std::uint64_t>(tensor.size().value);
     header.add(tensor.name, offsets_of(tensor, begin, expected_));
   }
   std::string json = print_json(header, JsonLayout::kOneLine);

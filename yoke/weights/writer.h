@@ -25,6 +25,8 @@ struct TensorDeclaration {
   std::string name;
   DType type = DType::kF32;
   Shape shape;
+
+  Bytes size() const { return Bytes{shape.count() * static_cast<std::int64_t>(size_of(type))}; }
 };
 
 class SafetensorsWriter {
