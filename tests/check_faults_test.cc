@@ -137,20 +137,10 @@ std::string wanted_lines(const std::string& findings) {
 }
 
 std::string check_once(const TestLab& lab, Looking looking) {
-  std::vector<std::string> arguments = {"check", "--json", "--timeout", "4s"};
+  lab.settle();
+  std::vector<std::string> arguments = {"check", "--json", "--timeout", "10s"};
   if (looking == Looking::kAtFacts) arguments.emplace_back("--no-measure");
   return in_order(findings_in(lab.yoke(arguments, Seconds{400})), '\n');
-}
-
-// The hardware tree follows within a moment; a measurement on a busy machine may be disturbed once.
-std::string check_until(const TestLab& lab, const std::string& wanted, Looking looking) {
-  std::string found;
-  for (int i = 0; i < (looking == Looking::kMeasuring ? 4 : 8); ++i) {
-    found = check_once(lab, looking);
-    if (found == wanted) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  }
-  return found;
 }
 
 enum class CleanAfter { kEach, kLast };
@@ -159,10 +149,10 @@ void expect_told(const TestLab& lab, std::span<const Told> table, CleanAfter cle
     SCOPED_TRACE(told.faults);
     make_faults(lab, told.faults);
     const std::string wanted = wanted_lines(told.findings);
-    EXPECT_EQ(check_until(lab, wanted, told.looking), wanted);
+    EXPECT_EQ(check_once(lab, told.looking), wanted);
     ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "clear"}).exit_status, 0);
     if (clean_after == CleanAfter::kLast && &told != &table.back()) continue;
-    EXPECT_EQ(check_until(lab, "", Looking::kAtFacts), "") << "after clear";
+    EXPECT_EQ(check_once(lab, Looking::kAtFacts), "") << "after clear";
   }
 }
 
@@ -343,9 +333,9 @@ void expect_told_by_hand(const TestLab& lab, std::span<const MadeByHand> table) 
     SCOPED_TRACE(fault.what);
     run_there(fault.node, fault.make);
     const std::string wanted = wanted_lines(fault.findings);
-    EXPECT_EQ(check_until(lab, wanted, fault.looking), wanted);
+    EXPECT_EQ(check_once(lab, fault.looking), wanted);
     run_there(fault.node, fault.unmake);
-    EXPECT_EQ(check_until(lab, "", Looking::kAtFacts), "") << "after it was unmade";
+    EXPECT_EQ(check_once(lab, Looking::kAtFacts), "") << "after it was unmade";
   }
 }
 

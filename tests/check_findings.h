@@ -1,8 +1,6 @@
 // What yoke check told, as short lines to compare.
 #pragma once
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "tests/lab_fixture.h"
 #include "yoke/base/json.h"
@@ -21,15 +19,10 @@ inline std::string findings_in(const Outcome& outcome) {
   return lines;
 }
 
-// What the facts of a lab's nodes show, without measuring. The hardware tree follows its faults within a moment.
-inline std::string settled(const TestLab& lab, const std::string& wanted) {
-  std::string found;
-  for (int i = 0; i < 8; ++i) {
-    found = findings_in(lab.yoke({"check", "--no-measure", "--json", "--timeout", "4s"}));
-    if (found == wanted) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  }
-  return found;
+// What the facts of a lab's nodes show, without measuring.
+inline std::string findings_of(const TestLab& lab) {
+  lab.settle();
+  return findings_in(lab.yoke({"check", "--no-measure", "--json", "--timeout", "10s"}));
 }
 
 }  // namespace yoke

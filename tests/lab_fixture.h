@@ -6,6 +6,7 @@
 //   EXPECT_EQ(lab.exec("1", {"ssh", "spark-2", "hostname"}).out, "spark-2\n");
 #pragma once
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
 #include "yoke/base/hash.h"
+#include "yoke/base/json.h"
 #include "yoke/base/result.h"
 
 namespace yoke {
@@ -85,6 +87,24 @@ struct TestLab {
     std::vector<std::string> arguments = {"lab", "exec", "--name", name, node, "--"};
     arguments.insert(arguments.end(), argv.begin(), argv.end());
     return arguments;
+  }
+
+  // Returns when the hardware tree of each node that is on shows what its interfaces and faults are now: the kernel has
+  // told carrier changes on, and the node's watcher has looked after that (yoke/lab/watcher.h).
+  void settle() const {
+    static constexpr const char* kScript =
+        "looks() { cat /run/yoke-lab/hardware-looks 2>/dev/null || echo 0; }; "
+        "while ip -o link show up | grep -q -e 'LOWER_UP.*state [A-Z]*DOWN' -e '<[^>]*,UP>.*state UP'; do sleep 0.02; "
+        "done; "
+        "before=$(looks); kill -HUP $(pgrep -x yoke-watcher) || exit 1; "
+        "while [ \"$(looks)\" = \"$before\" ]; do sleep 0.02; done";
+    const Outcome status = yoke({"lab", "status", "--name", name, "--json"});
+    for (const Document& node :
+         parse_json(status.out, "yoke lab status").find("labs")->items.at(0).find("nodes")->items) {
+      if (node.find("on")->text != "true") continue;
+      const Outcome outcome = exec(node.find("name")->text, {"timeout", "20", "sh", "-c", kScript}, {30});
+      EXPECT_EQ(outcome.exit_status, 0) << node.find("name")->text << " does not settle: " << outcome.err;
+    }
   }
 
   const ScratchDir scratch{"yoke-test-lab"};

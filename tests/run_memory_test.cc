@@ -34,7 +34,8 @@ TEST_F(RunMemory, OfARankIsItsPartOfTheModelAndLittleMore) {
     ASSERT_EQ(processes.size(), 1U);
     const double part = static_cast<double>(weights[static_cast<std::size_t>(rank)] + cache);
     const Bytes peak = peak_of(processes.front());
-    EXPECT_LT(static_cast<double>(peak.value), 1.1 * part + 64e6) << "rank " << rank << ": " << to_string(peak);
+    // 30 MB of program, buffers and pages that were read past; a copy of a quarter of the weights would be seen.
+    EXPECT_LT(static_cast<double>(peak.value), 1.05 * part + 40e6) << "rank " << rank << ": " << to_string(peak);
     EXPECT_GT(peak.value, weights[static_cast<std::size_t>(rank)]) << "or the wrong process was looked at";
   }
 }

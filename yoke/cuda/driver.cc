@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <thread>
 
 #include "yoke/base/check.h"
@@ -94,8 +95,10 @@ std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uin
 }  // namespace
 
 Result<CudaDriver> CudaDriver::load() {
+  const char* named = std::getenv("YOKE_CUDA");
+  const std::string path = named != nullptr && *named != '\0' ? named : "libcuda.so.1";
   // Never closed: contexts and threads of the driver live as long as the process.
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return Unexpected(Error(ErrorCode::kUnsupported, fmt::format("there is no CUDA driver here: {}", dlerror()),
                             "install the NVIDIA driver; in a container, start it with --gpus all"));

@@ -1,5 +1,5 @@
 // The CUDA driver behind our types, in every build: libcuda.so.1 is loaded when it is first asked for, so that the
-// program needs neither the toolkit to be built nor a GPU to start (docs/decisions/0004).
+// program needs neither the toolkit to be built nor a GPU to start (docs/decisions/0004). YOKE_CUDA names another file.
 //
 //   CudaDevice device(0);
 //   CudaStream stream(device);

@@ -127,7 +127,11 @@ class Watcher {
     const std::stop_callback wake(options_.stop, [&] { eventfd_write(stop_event_.get(), 1); });
     while (!stopped()) {
       if (faults_timer_.take_due()) attempt([&] { read_faults(); });
-      if (links_.take_due()) attempt([&] { follow_interfaces(); });
+      if (links_.take_due())
+        attempt([&] {
+          follow_interfaces();
+          answer_looks();
+        });
       if (follows_memory() && memory_.take_due()) attempt([&] { follow_memory(); });
       wait();
     }
@@ -139,6 +143,7 @@ class Watcher {
   bool stopped() {
     for (const int signal : signals_.take()) {
       if (signal != SIGHUP) return true;
+      ++looks_asked_;
       faults_stamp_.reset();
       faults_timer_.make_due();
       links_.make_due();
@@ -183,6 +188,14 @@ class Watcher {
     done_ = std::move(states);
   }
 
+  // After the tree has followed what was there when SIGHUP came: whoever sent it waits for another number in this file.
+  void answer_looks() {
+    if (looks_answered_ == looks_asked_) return;
+    write_file_atomically(options_.root / fs::path(kHardwareLooksPath).relative_path(),
+                          fmt::format("{}\n", looks_asked_));
+    looks_answered_ = looks_asked_;
+  }
+
   void follow_memory() {
     const Bytes used = cgroup_memory_used(options_.memory_usage_file);
     write_in_place(options_.meminfo_file, lab_meminfo(real_meminfo_, options_.memory_limit, used));
@@ -213,6 +226,7 @@ class Watcher {
   MemoryTree real_meminfo_;
   HardwareFaults faults_;
   std::optional<FileStamp> faults_stamp_;
+  int looks_asked_ = 0, looks_answered_ = 0;         // by SIGHUP
   std::optional<std::vector<InterfaceState>> done_;  // what the tree shows
 };
 

@@ -5,14 +5,19 @@
 //   watch_hardware({.memory_limit = 512_MiB, .memory_usage_file = …, .meminfo_file = "/run/yoke-lab/meminfo"});
 //
 // What goes wrong in a pass (a file that cannot be written, a fault file that makes no sense) is logged at debug and
-// tried again at the next; the last good faults stay in force. A change arrives in the tree after about 20 ms.
+// tried again at the next; the last good faults stay in force. A change arrives in the tree after about 20 ms. Whoever
+// must know that it has arrived sends SIGHUP and waits until the number in run/yoke-lab/hardware-looks is another.
 #pragma once
 #include <filesystem>
 #include <stop_token>
+#include <string_view>
 
 #include "yoke/base/units.h"
 
 namespace yoke {
+
+// Below the node's root: how many times SIGHUP has made the watcher look.
+inline constexpr std::string_view kHardwareLooksPath = "/run/yoke-lab/hardware-looks";
 
 enum class WatcherSignals {
   kTake,   // SIGTERM and SIGINT end it, SIGHUP makes it look at once; blocked in this thread meanwhile

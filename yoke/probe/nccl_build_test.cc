@@ -117,7 +117,18 @@ TEST(NcclBuild, TellsNothingOfWhatIsNoLibrary) {
 
 TEST(NcclBuild, TakesWhatThereIsOfAFileThatIsCutShort) {
   const std::string whole = elf_file({{".rodata", kText}, {".nv_fatbin", group(image(2, 90, 100))}});
-  for (std::size_t size = 0; size < whole.size(); ++size) inspect(whole.substr(0, size));  // must return
+  const NcclBuild known = inspect(whole);
+  ASSERT_TRUE(known.version);
+  ASSERT_EQ(known.architectures, std::vector<std::string>{"sm_90"});
+  NcclBuild shorter;
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const NcclBuild build = inspect(whole.substr(0, size));
+    EXPECT_TRUE(!build.version || build.version == known.version) << size;
+    EXPECT_TRUE(build.architectures.empty() || build.architectures == known.architectures) << size;
+    EXPECT_TRUE(build.version || !shorter.version) << size << " bytes tell less than one byte fewer";
+    EXPECT_GE(build.architectures.size(), shorter.architectures.size()) << size;
+    shorter = build;
+  }
 }
 
 TEST(NcclBuild, OfThisMachineHasAVersion) {
