@@ -40,7 +40,7 @@ namespace {
 
 fs::path jobs_folder() {
   fs::path folder = user_runtime_dir() / "jobs";
-  fs::create_directories(folder);
+  make_private_folder(folder);
   return folder;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ UniqueFd out_of_the_way(const UniqueFd& fd) {
 // What the child does between fork and exec: only system calls.
 [[noreturn]] void become_part(char* const* argv, char* const* environment, const PartFds& fds) {
   setsid();
+  umask(022);  // as a machine's first process has it, whatever its starter's is
   const bool placed = dup2(fds.null.get(), STDIN_FILENO) >= 0 && dup2(fds.log.get(), STDOUT_FILENO) >= 0 &&
                       dup2(fds.log.get(), STDERR_FILENO) >= 0 && dup2(fds.ready.get(), kReadyFd) >= 0 &&
                       dup2(fds.lock.get(), kLockFd) >= 0;

@@ -120,8 +120,7 @@ constexpr const char* kSeparationMark = "made-run-sshd";
 void make_separation_folder(const fs::path& folder) {
   if (geteuid() != 0 || fs::is_directory(kSeparationFolder)) return;
   write_file_atomically(folder / kSeparationMark, "");
-  if (mkdir(kSeparationFolder, 0755) != 0 && errno != EEXIST)
-    throw system_error(errno, fmt::format("cannot make {}", kSeparationFolder));
+  make_folder(kSeparationFolder);
 }
 
 pid_t start_sshd(const fs::path& folder) {
@@ -192,7 +191,7 @@ void write_plain_files(const LabLayout& layout) {
     write_file_atomically(folder / "known_hosts", plain_known_hosts(layout), {.mode = 0600});
     write_file_atomically(folder / "sshd_config", sshd_config(layout, node, folder), {.mode = 0600});
     write_file_atomically(folder / "ssh_config", ssh_config(layout, folder), {.mode = 0600});
-    fs::create_directories(folder / "bin");
+    make_folder(folder / "bin");
     write_file_atomically(folder / "bin/ssh",
                           fmt::format("#!/bin/sh\nexec /usr/bin/ssh -F '{}/ssh_config' \"$@\"\n", folder.native()),
                           {.mode = 0755});

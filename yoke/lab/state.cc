@@ -48,9 +48,7 @@ bool is_file_at(const UniqueFd& fd, const fs::path& file) {
 
 fs::path labs_folder() {
   if (geteuid() == 0 && !in_user_namespace()) return "/run/yoke/labs";
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (geteuid() != 0 || (runtime && fs::is_directory(runtime))) return user_runtime_dir() / "labs";
-  return fmt::format("/tmp/yoke-{}/labs", outer_user());  // what user_runtime_dir() says outside of the namespace
+  return user_runtime_dir(outer_user()) / "labs";
 }
 
 fs::path lab_folder(const std::string& name) {
@@ -121,9 +119,9 @@ std::string choose_lab(const std::optional<std::string>& name) {
 }
 
 LabLock::LabLock(const std::string& name) : name_(name) {
-  const fs::path file = lock_file(name);
-  std::error_code ignored;
-  fs::create_directories(file.parent_path(), ignored);
+  // Whoever may write here may put a lab of its own in the place of ours.
+  make_private_folder(labs_folder().parent_path());
+  make_private_folder(labs_folder());
   const Deadline deadline = Deadline::after(kLockLimit);
   while (!try_to_take()) {
     throw_if_interrupted();

@@ -90,8 +90,8 @@ JournalFile read_journal(const fs::path& file) {
 Journal::Journal(fs::path folder) : folder_(std::move(folder)), saved_(folder_ / "saved") {
   while (!lock_ || is_removed(lock_)) {
     made_folders_ = look_at_file(folder_ / "journal.json").missing_folders;
-    fs::create_directories(folder_);
-    fs::permissions(folder_, fs::perms::owner_all);
+    make_folder(folder_.parent_path());
+    make_private_folder(folder_);
     lock_ = lock_folder(folder_);
   }
   const fs::path file = folder_ / "journal.json";
