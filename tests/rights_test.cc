@@ -61,6 +61,18 @@ TEST_F(Modes, OfANodeAreOpenToItsUsersUnderAClosedUmask) {
             "");
 }
 
+// A part of a lab keeps the environment that it was started with for as long as the lab runs.
+TEST_F(Modes, PartsOfALabHaveNoSecretsOfTheirStarter) {
+  EXPECT_EQ(complaints_of(R"sh(
+    YOKE_TEST_SECRET=of-root $YOKE lab up --name $NAME --memory $MEMORY > up.log 2>&1 || { cat up.log; exit; }
+    parts=$(pgrep -f "^yoke lab-(keeper|node) /run/yoke/labs/$NAME ")
+    [ $(echo "$parts" | wc -l) -ge 3 ] || echo "the parts are not found: $parts"
+    for part in $parts; do tr '\0' '\n' < /proc/$part/environ | grep of-root; done
+    $YOKE lab down --name $NAME > /dev/null)sh",
+                          scratch.path()),
+            "");
+}
+
 // A user without XDG_RUNTIME_DIR keeps jobs, connections and labs in /tmp/yoke-UID, which anybody may make first.
 TEST(RuntimeFolder, ThatAnotherUserHasTakenKeepsNobodyFromACommand) {
   if (geteuid() != 0 || !find_program("setpriv")) GTEST_SKIP() << "needs root and setpriv";

@@ -8,12 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 
 #include "yoke/base/error.h"
 #include "yoke/base/interrupt.h"
-#include "yoke/base/process_tree.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/parts.h"
 
@@ -31,6 +32,22 @@ UniqueFd out_of_the_way(const UniqueFd& fd) {
   UniqueFd moved(fcntl(fd.get(), F_DUPFD_CLOEXEC, kLockFd + 1));
   if (!moved) throw system_error(errno, "cannot duplicate a descriptor");
   return moved;
+}
+
+// A part stays, and keeps the environment that it was started with: only what it needs of ours, no secret that may be
+// there, and no mark by which a runner of `yoke lab up` would find and end what it left running.
+std::vector<char*> part_environment() {
+  static constexpr std::array kKept = {"PATH=", "HOME=", "XDG_RUNTIME_DIR=", "TMPDIR=", "LD_LIBRARY_PATH="};
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool is_needed =
+        std::any_of(kKept.begin(), kKept.end(), [&](const char* start) { return text.starts_with(start); });
+    if (is_needed || name.ends_with("SAN_OPTIONS")) kept.push_back(*entry);  // of the sanitizers
+  }
+  kept.push_back(nullptr);
+  return kept;
 }
 
 // What the child does between fork and exec: only system calls.
@@ -65,12 +82,7 @@ StartingPart start_part(std::string name, const std::vector<std::string>& argume
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  // Without the mark by which a runner of `yoke lab up` would find and end what it left running: this is meant to stay.
-  std::vector<char*> environment;
-  for (char** entry = environ; *entry; ++entry) {
-    if (!std::string_view(*entry).starts_with(std::string(kProcessTokenVariable) + "=")) environment.push_back(*entry);
-  }
-  environment.push_back(nullptr);
+  std::vector<char*> environment = part_environment();
   // Twice, so that the part is nobody's child and never a zombie of ours.
   const pid_t child = fork();
   if (child < 0) throw system_error(errno, "cannot fork");
