@@ -12,6 +12,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/files.h"
+#include "yoke/base/held_process.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/json.h"
 #include "yoke/base/result.h"
@@ -101,22 +102,26 @@ std::vector<JobRecord> running_jobs() {
   return jobs;
 }
 
-void stop_running_job(const JobRecord& record, Seconds limit) {
-  if (!is_alive(record.head)) return;
-  if (kill(record.head.pid, SIGTERM) != 0) {
-    throw system_error(errno, fmt::format("cannot end the job '{}' (process {})", record.name, record.head.pid));
-  }
-  const Deadline gentle = Deadline::after(limit);
-  const Deadline last = Deadline::after(limit + 5_s);
-  while (is_alive(record.head)) {
+namespace {
+
+bool wait_for_end(const HeldProcess& process, Deadline deadline) {
+  while (!process.wait_until_ended(Deadline::after(std::min(deadline.remaining(), 100_ms)))) {
     throw_if_interrupted();
-    if (gentle.expired()) kill(record.head.pid, SIGKILL);
-    if (last.expired()) {
-      throw Error(ErrorCode::kTimeout,
-                  fmt::format("the job '{}' (process {}) does not end", record.name, record.head.pid));
-    }
-    real_clock().sleep(20_ms);
+    if (deadline.expired()) return false;
   }
+  return true;
+}
+
+}  // namespace
+
+void stop_running_job(const JobRecord& record, Seconds limit) {
+  const std::optional<HeldProcess> head = HeldProcess::open(record.head);
+  if (!head) return;
+  head->send(SIGTERM);
+  if (wait_for_end(*head, Deadline::after(limit))) return;
+  head->send(SIGKILL);
+  if (wait_for_end(*head, Deadline::after(5_s))) return;
+  throw Error(ErrorCode::kTimeout, fmt::format("the job '{}' (process {}) does not end", record.name, record.head.pid));
 }
 
 }  // namespace yoke
