@@ -1,16 +1,14 @@
 #include "yoke/job/job_record.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/file.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/file_lock.h"
 #include "yoke/base/files.h"
 #include "yoke/base/held_process.h"
 #include "yoke/base/interrupt.h"
@@ -52,18 +50,9 @@ Result<JobRecord> read_record(const fs::path& file) {
 }
 
 // Between looking for a name and taking it nobody else does.
-UniqueFd lock_jobs() {
-  const fs::path file = jobs_folder() / "lock";
-  UniqueFd lock = open_file(file, O_RDWR | O_CREAT, 0600);
-  for (const Deadline limit = Deadline::after(10_s); flock(lock.get(), LOCK_EX | LOCK_NB) != 0;) {
-    if (errno != EWOULDBLOCK && errno != EINTR) throw system_error(errno, "cannot lock " + file.native());
-    if (limit.expired()) {
-      throw Error(ErrorCode::kConflict, "another job is just being started, and comes to no end",
-                  "try again, or end it");
-    }
-    real_clock().sleep(10_ms);
-  }
-  return lock;
+FileLock lock_jobs() {
+  return {jobs_folder() / "lock",
+          {.busy = "another job is just being started, and comes to no end", .hint = "try again, or end it"}};
 }
 
 }  // namespace
@@ -72,7 +61,7 @@ Document to_json(const JobRecord& record) { return to_document(record); }
 
 JobRecordFile::JobRecordFile(const JobRecord& record)
     : path_(jobs_folder() / (record.name + ".json")), head_(record.head) {
-  const UniqueFd lock = lock_jobs();
+  const FileLock lock = lock_jobs();
   if (const auto other = read_record(path_); other && is_alive(other->head)) {
     throw Error(ErrorCode::kConflict, fmt::format("a job '{}' is running already", record.name),
                 "give this one another --name, or end that one: yoke job stop " + record.name);
