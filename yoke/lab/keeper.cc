@@ -14,6 +14,7 @@
 #include <csignal>
 
 #include "yoke/base/error.h"
+#include "yoke/base/fork_call.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/parts.h"
@@ -84,16 +85,10 @@ StartingPart start_part(std::string name, const std::vector<std::string>& argume
   argv.push_back(nullptr);
   std::vector<char*> environment = part_environment();
   // Twice, so that the part is nobody's child and never a zombie of ours.
-  const pid_t child = fork();
-  if (child < 0) throw system_error(errno, "cannot fork");
-  if (child == 0) {
-    const pid_t part = fork();
-    if (part == 0) become_part(argv.data(), environment.data(), fds);
-    _exit(part < 0 ? 1 : 0);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = run_forked([&] {
+    fork_call([&]() -> int { become_part(argv.data(), environment.data(), fds); });
+    return 0;
+  });
   if (status != 0) throw Error(ErrorCode::kExhausted, fmt::format("cannot start {}", name));
   return {.name = std::move(name), .ready = std::move(read_end)};
 }

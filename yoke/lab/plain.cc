@@ -14,6 +14,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
 #include "yoke/base/files.h"
+#include "yoke/base/fork_call.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/log.h"
 #include "yoke/base/result.h"
@@ -124,14 +125,13 @@ void make_separation_folder(const fs::path& folder) {
 }
 
 pid_t start_sshd(const fs::path& folder) {
-  const pid_t pid = fork();
-  if (pid < 0) throw system_error(errno, "cannot fork");
-  if (pid != 0) return pid;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const std::string config = folder / "sshd_config";
-  for (const char* program : {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"})
-    execl(program, program, "-D", "-e", "-f", config.c_str(), nullptr);
-  _exit(127);
+  return fork_call([&] {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const std::string config = folder / "sshd_config";
+    for (const char* program : {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"})
+      execl(program, program, "-D", "-e", "-f", config.c_str(), nullptr);
+    return 127;
+  });
 }
 
 void wait_for_sshd(const LabLayout& layout, const LabNode& node, pid_t sshd) {
