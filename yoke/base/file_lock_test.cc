@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "yoke/base/clock.h"
-#include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 
 namespace yoke {
 namespace {
@@ -21,14 +21,8 @@ TEST(FileLock, IsHadByOneAtATimeAndWaitedForWithALimit) {
   const Instant start = real_clock().now();
   {
     const FileLock first(file, {.busy = "unused"});
-    try {
-      const FileLock second(file, {.wait = 100_ms, .busy = "somebody has it", .hint = "wait"});
-      FAIL() << "two have it";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kConflict);
-      EXPECT_EQ(error.message(), "somebody has it");
-      EXPECT_EQ(error.hint(), "wait");
-    }
+    const auto take = [&] { const FileLock second(file, {.wait = 100_ms, .busy = "somebody has it", .hint = "wait"}); };
+    EXPECT_ERROR(take(), ErrorCode::kConflict, "somebody has it", "wait");
   }
   EXPECT_GE(to_seconds(real_clock().now() - start), 100_ms);
   const FileLock third(file, {.wait = 0_s, .busy = "it was not let go of"});
@@ -54,12 +48,8 @@ TEST(FileLock, OfAFileThatItsHolderRemovedIsTakenAnew) {
 }
 
 TEST(FileLock, ThatCannotBeHadIsNamed) {
-  try {
-    const FileLock lock("/nonexistent/lock", {.busy = "unused"});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
-  }
+  const auto take = [] { const FileLock lock("/nonexistent/lock", {.busy = "unused"}); };
+  EXPECT_ERROR(take(), ErrorCode::kNotFound, "/nonexistent/lock");
 }
 
 }  // namespace
