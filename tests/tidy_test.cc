@@ -216,6 +216,20 @@ TEST(Tidy, ErrorsAreExpectedByCodeAndWords) {
   }
 }
 
+// make_folder() of base/files.h gives a folder its mode whatever the umask is, and looks at its owner.
+TEST(Tidy, FoldersAreMadeInOnePlace) {
+  const std::regex makes(R"(\b(mkdir|mkdirat|create_director(y|ies))\()");
+  for (const std::string& file : source_files()) {
+    const std::string name = fs::path(file).filename();
+    const bool is_test = name.ends_with("_test.cc") || name.find("_testing.") != std::string::npos;
+    if (!file.starts_with("yoke/") || is_test) continue;
+    int calls = 0;
+    for (const std::string& line : code_lines(read_file(kSourceFolder / file)))
+      calls += std::regex_search(line, makes) ? 1 : 0;
+    EXPECT_EQ(calls, file == "yoke/base/files.cc" ? 1 : 0) << file << ": make_folder() of base/files.h";
+  }
+}
+
 TEST(Tidy, HeadersStartWithAPragmaAndSaysWhatTheyAre) {
   for (const std::string& file : source_files()) {
     if (!file.ends_with(".h") || file.starts_with("cmake/")) continue;

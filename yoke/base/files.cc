@@ -102,6 +102,61 @@ void write_file_atomically(const fs::path& file, std::string_view content, Write
   }
 }
 
+namespace {
+
+bool is_folder_at(int parent, const fs::path& folder) {
+  struct stat status {};
+  return fstatat(parent, folder.c_str(), &status, 0) == 0 && S_ISDIR(status.st_mode);
+}
+
+// Opened without following a link, so that what is looked at is what is changed.
+UniqueFd open_own_folder(int parent, const fs::path& folder, struct stat& status) {
+  UniqueFd fd(openat(parent, folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (fd && fstat(fd.get(), &status) != 0) throw system_error(errno, fmt::format("cannot look at {}", folder.native()));
+  if (!fd || status.st_uid != geteuid()) {
+    throw Error(ErrorCode::kPermission, fmt::format("{} is not a folder of ours", folder.native()), "remove it");
+  }
+  return fd;
+}
+
+void set_mode(const UniqueFd& folder, const fs::path& name, mode_t mode) {
+  if (fchmod(folder.get(), mode) != 0)
+    throw system_error(errno, fmt::format("cannot set the mode of the folder {}", name.native()));
+}
+
+// False where there is one already. Closed to others until it has its mode.
+bool make_one_folder(int parent, const fs::path& folder, mode_t mode) {
+  if (mkdirat(parent, folder.c_str(), mode & S_IRWXU) != 0) {
+    if (errno == EEXIST && is_folder_at(parent, folder)) return false;
+    throw system_error(errno == EEXIST ? ENOTDIR : errno, fmt::format("cannot make the folder {}", folder.native()));
+  }
+  struct stat status {};
+  const UniqueFd fd = open_own_folder(parent, folder, status);
+  const mode_t wanted = mode | (status.st_mode & S_ISGID);  // as the folder above passes it on
+  if ((status.st_mode & 07777) != wanted) set_mode(fd, folder, wanted);
+  return true;
+}
+
+}  // namespace
+
+void make_folder(const fs::path& folder, mode_t mode) {
+  if (folder.empty() || is_folder_at(AT_FDCWD, folder)) return;
+  if (!folder.has_filename()) return make_folder(folder.parent_path(), mode);  // "a/"
+  make_folder(folder.parent_path(), mode);
+  make_one_folder(AT_FDCWD, folder, mode);
+}
+
+void make_folder_at(const UniqueFd& parent, const std::string& name, mode_t mode) {
+  make_one_folder(parent.get(), name, mode);
+}
+
+void make_private_folder(const fs::path& folder) {
+  make_folder(folder, S_IRWXU);
+  struct stat status {};
+  const UniqueFd fd = open_own_folder(AT_FDCWD, folder, status);
+  if ((status.st_mode & 07777) != S_IRWXU) set_mode(fd, folder, S_IRWXU);
+}
+
 ScratchDir::ScratchDir(std::string_view prefix, const std::optional<fs::path>& parent) {
   const char* base = std::getenv("TMPDIR");
   const fs::path folder = parent.value_or(base && *base ? base : "/tmp");
@@ -118,15 +173,32 @@ ScratchDir::~ScratchDir() {
 namespace {
 
 fs::path private_folder(const fs::path& folder) {
-  std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure) throw system_error(failure.value(), fmt::format("cannot make the folder {}", folder.native()));
-  fs::permissions(folder, fs::perms::owner_all, failure);
-  // Below /tmp somebody else could have made it first.
+  make_private_folder(folder);
+  return folder;
+}
+
+bool is_ours(const fs::path& folder) {
   struct stat status {};
-  if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid()) {
-    throw Error(ErrorCode::kPermission, fmt::format("{} is not a folder of ours", folder.native()), "remove it");
+  return lstat(folder.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
+// Anybody may make folders in /tmp, but none that belongs to us: so ours is told by its owner, whatever its end.
+fs::path own_folder_in_tmp(uid_t user) {
+  const fs::path usual = fmt::format("/tmp/yoke-{}", user);
+  struct stat status {};
+  if (is_ours(usual) || lstat(usual.c_str(), &status) != 0) return private_folder(usual);
+  const std::string prefix = usual.filename().native() + "-";
+  fs::path first;
+  std::error_code failure;
+  for (fs::directory_iterator entry("/tmp", failure), end; !failure && entry != end; entry.increment(failure)) {
+    const fs::path& found = entry->path();
+    if (found.filename().native().starts_with(prefix) && is_ours(found) && (first.empty() || found < first))
+      first = found;
   }
+  if (!first.empty()) return private_folder(first);
+  ScratchDir made(usual.filename().native(), "/tmp");
+  fs::path folder = made.path();
+  made.release();
   return folder;
 }
 
@@ -145,13 +217,15 @@ fs::path user_data_dir() {
               "set HOME");
 }
 
-fs::path user_runtime_dir() {
-  if (const auto runtime = absolute_from("XDG_RUNTIME_DIR")) {
-    std::error_code ignored;
-    if (fs::is_directory(*runtime, ignored)) return private_folder(*runtime / "yoke");
-  }
-  if (geteuid() == 0) return private_folder("/run/yoke");
-  return private_folder(fmt::format("/tmp/yoke-{}", geteuid()));
+fs::path user_runtime_dir() { return user_runtime_dir(geteuid()); }
+
+fs::path user_runtime_dir(uid_t user) {
+  // Another user's, as sudo may leave it, is not for us: what we made there would keep that user out.
+  if (const auto runtime = absolute_from("XDG_RUNTIME_DIR"); runtime && is_ours(*runtime))
+    return private_folder(*runtime / "yoke");
+  if (user == 0) return private_folder("/run/yoke");
+  const fs::path session = fmt::format("/run/user/{}", user);
+  return is_ours(session) ? private_folder(session / "yoke") : own_folder_in_tmp(user);
 }
 
 }  // namespace yoke

@@ -45,6 +45,13 @@ struct WriteOptions {
 // Written beside, synced, then renamed over: readers see the old or the new content, also after a crash.
 void write_file_atomically(const std::filesystem::path& file, std::string_view content, WriteOptions options = {});
 
+// Makes a folder, and each missing one above it, with exactly this mode, whatever the umask is. A folder that is there
+// already stays as it is. Nothing else makes folders (tests/tidy_test.cc).
+void make_folder(const std::filesystem::path& folder, mode_t mode = 0755);
+void make_folder_at(const UniqueFd& parent, const std::string& name, mode_t mode = 0755);  // one, below `parent`
+// For this user alone: 0700. One that is there already must be this user's own, and is closed to others.
+void make_private_folder(const std::filesystem::path& folder);
+
 // A folder of its own under $TMPDIR (else /tmp), or a given parent; removed with all it holds when this goes.
 class ScratchDir {
  public:
@@ -59,8 +66,12 @@ class ScratchDir {
   std::filesystem::path path_;
 };
 
-// $XDG_DATA_HOME/yoke and $XDG_RUNTIME_DIR/yoke, or their usual places; made where missing, private to the user.
+// $XDG_DATA_HOME/yoke, or its usual place; made where missing, private to the user.
 std::filesystem::path user_data_dir();
+// $XDG_RUNTIME_DIR/yoke; where there is none of this user's, /run/yoke for root, else /run/user/UID/yoke, else
+// /tmp/yoke-UID, else (where another user has taken that name) /tmp/yoke-UID-XXXXXX. Made where missing, private to the
+// user. With `user` for a process that is root in a user namespace of that user's: the same folder as outside of it.
 std::filesystem::path user_runtime_dir();
+std::filesystem::path user_runtime_dir(uid_t user);
 
 }  // namespace yoke

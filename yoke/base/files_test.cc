@@ -74,6 +74,61 @@ TEST(AtomicWrite, ThatFailsLeavesTheOldContentAndNothingBeside) {
   EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator()), 1);
 }
 
+mode_t mode_of(const fs::path& file) {
+  struct stat status {};
+  EXPECT_EQ(lstat(file.c_str(), &status), 0) << file;
+  return status.st_mode & 07777;
+}
+
+// Sets the umask, as long as this lives.
+struct Umask {
+  explicit Umask(mode_t mask) : before(umask(mask)) {}
+  ~Umask() { umask(before); }
+  const mode_t before;
+};
+
+TEST(Folders, HaveTheirModeWhateverTheUmask) {
+  for (const mode_t mask : {0000, 0022, 0077}) {
+    const Umask set(mask);
+    const ScratchDir scratch;
+    const fs::path top = scratch.path() / "top";
+    make_folder(top / "inner/", 0755);
+    EXPECT_EQ(mode_of(top), 0755U) << mask;
+    EXPECT_EQ(mode_of(top / "inner"), 0755U) << mask;
+    make_folder(top / "sticky", 01777);
+    EXPECT_EQ(mode_of(top / "sticky"), 01777U) << mask;
+    make_private_folder(top / "private/inner");
+    EXPECT_EQ(mode_of(top / "private"), 0700U) << mask;
+    EXPECT_EQ(mode_of(top / "private/inner"), 0700U) << mask;
+    make_folder_at(open_file(top, O_RDONLY | O_DIRECTORY), "below", 0750);
+    EXPECT_EQ(mode_of(top / "below"), 0750U) << mask;
+  }
+}
+
+TEST(Folders, ThatAreThereStayAsTheyAreUnlessTheyMustBePrivate) {
+  const ScratchDir scratch;
+  const fs::path folder = scratch.path() / "folder";
+  make_folder(folder, 0750);
+  make_folder(folder, 0755);
+  EXPECT_EQ(mode_of(folder), 0750U);
+  make_private_folder(folder);
+  EXPECT_EQ(mode_of(folder), 0700U);
+}
+
+TEST(Folders, AreNotMadeThroughALinkOrOverAFile) {
+  const ScratchDir scratch;
+  const fs::path target = scratch.path() / "target";
+  make_folder(target, 0755);
+  fs::create_symlink(target, scratch.path() / "link");
+  EXPECT_ERROR(make_private_folder(scratch.path() / "link"), ErrorCode::kPermission, "is not a folder of ours");
+  EXPECT_EQ(mode_of(target), 0755U);
+  write_file_atomically(scratch.path() / "file", "");
+  for (const char* name : {"file", "file/below"})
+    EXPECT_ERROR(make_folder(scratch.path() / name), ErrorCode::kNotFound, "cannot make the folder") << name;
+  const UniqueFd parent = open_file(scratch.path(), O_RDONLY | O_DIRECTORY);
+  EXPECT_ERROR(make_folder_at(parent, "file"), ErrorCode::kNotFound, "cannot make the folder");
+}
+
 TEST(ScratchDir, LiesInTheGivenFolderAndStaysWhereItIsReleased) {
   const ScratchDir parent;
   fs::path kept;
@@ -120,6 +175,18 @@ TEST(UserFolders, AreMadePrivateWhereTheEnvironmentSays) {
   ASSERT_EQ(stat((scratch.path() / "yoke").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0700U);
   unsetenv("XDG_DATA_HOME");
+}
+
+TEST(UserFolders, ARuntimeFolderOfAnotherUserIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder to another user";
+  const ScratchDir scratch;
+  const char* before = std::getenv("XDG_RUNTIME_DIR");
+  const std::string kept = before ? before : "";
+  setenv("XDG_RUNTIME_DIR", scratch.path().c_str(), 1);
+  EXPECT_EQ(user_runtime_dir(), scratch.path() / "yoke");
+  ASSERT_EQ(chown(scratch.path().c_str(), 54321, 54321), 0);
+  EXPECT_EQ(user_runtime_dir(), "/run/yoke");
+  before ? setenv("XDG_RUNTIME_DIR", kept.c_str(), 1) : unsetenv("XDG_RUNTIME_DIR");
 }
 
 }  // namespace

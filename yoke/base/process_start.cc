@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -19,35 +20,7 @@
 #include "yoke/base/text.h"
 
 namespace yoke {
-namespace fs = std::filesystem;
 namespace {
-
-struct Pipe {
-  UniqueFd read, write;
-};
-
-// Above 2, also in a program whose standard streams are closed: the child moves these onto 0, 1 and 2.
-UniqueFd above_standard(UniqueFd fd) {
-  if (fd.get() > STDERR_FILENO) return fd;
-  UniqueFd moved(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  if (!moved) throw system_error(errno, "cannot duplicate a descriptor");
-  return moved;
-}
-
-Pipe make_pipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw system_error(errno, "cannot make a pipe");
-  UniqueFd read(ends[0]);
-  UniqueFd write(ends[1]);
-  return {above_standard(std::move(read)), above_standard(std::move(write))};
-}
-
-void set_nonblocking(const UniqueFd& fd) {
-  const int flags = fcntl(fd.get(), F_GETFL);
-  if (flags < 0 || fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
-    throw system_error(errno, "cannot make a pipe non-blocking");
-  }
-}
 
 std::map<std::string, std::string> full_environment(const Command& command, const std::string& token) {
   std::map<std::string, std::string> all;
@@ -85,47 +58,49 @@ Error cannot_start(int error_number, const std::string& program) {
 
 // As execvp does it, but here, before fork: execvp is not safe after a fork in a program with threads. The first
 // existing file that is executable wins; EACCES is told only where no other is.
-std::string find_program(const std::string& name, const std::map<std::string, std::string>& environment) {
-  if (name.find('/') != std::string::npos) return name;
-  if (name.empty()) throw cannot_start(ENOENT, name);
-  const auto path = environment.find("PATH");
+struct FoundProgram {
+  std::string file;
+  int error_number = 0;
+};
+
+FoundProgram find_program(const std::string& name, const std::vector<std::string>& environment) {
+  if (name.find('/') != std::string::npos) return {name};
+  std::string folders = "/usr/bin:/bin";
+  for (const std::string& entry : environment) {
+    if (entry.starts_with("PATH=")) folders = entry.substr(5);
+  }
   int failure = ENOENT;
-  for (const std::string& folder : split(path == environment.end() ? "/usr/bin:/bin" : path->second, ':')) {
+  for (const std::string& folder : split(name.empty() ? "" : folders, ':')) {
     std::string file = (folder.empty() ? "." : folder) + "/" + name;
     struct stat status {};
     if (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    if (access(file.c_str(), X_OK) == 0) return file;
+    if (access(file.c_str(), X_OK) == 0) return {std::move(file)};
     failure = EACCES;
   }
-  throw cannot_start(failure, name);
+  return {"", failure};
 }
 
 // Everything that the child needs, made before fork: after it only async-signal-safe calls are allowed.
-struct Plan {
+struct ForkPlan {
+  const ChildPlan& child;
   const char* program;
   char** argv;
   char** environment;
-  const char* folder;  // or null
-  int input, out, err, failure;
+  int failure;
+  pid_t parent;
 };
 
-enum class Step : int { kFolder, kStreams, kProgram };
+using Step = ChildFailure::Step;
 
-struct Failure {
-  Step step;
-  int error_number;
-};
-
-[[noreturn]] void give_up(const Plan& plan, Step step) {
-  const Failure failure{step, errno};
+[[noreturn]] void give_up(const ForkPlan& plan, Step step) {
+  const ChildFailure failure{step, errno};
   while (write(plan.failure, &failure, sizeof failure) < 0 && errno == EINTR) {
   }
   _exit(127);
 }
 
-// In the child. Handlers of ours must not run here, and what we ignore (SIGPIPE) the program must not inherit.
-[[noreturn]] void become_program(const Plan& plan) {
-  setsid();  // fails only for a group leader, which a new child is not
+// Handlers of ours must not run here, and what we ignore (SIGPIPE) the program must not inherit.
+void reset_signals() {
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action {};
     if (sigaction(number, nullptr, &action) != 0) continue;
@@ -135,8 +110,20 @@ struct Failure {
     action.sa_handler = SIG_DFL;
     sigaction(number, &action, nullptr);
   }
-  if (plan.folder && chdir(plan.folder) != 0) give_up(plan, Step::kFolder);
-  if (dup2(plan.input, STDIN_FILENO) < 0 || dup2(plan.out, STDOUT_FILENO) < 0 || dup2(plan.err, STDERR_FILENO) < 0) {
+}
+
+// In the child.
+[[noreturn]] void become_program(const ForkPlan& plan) {
+  const ChildPlan& child = plan.child;
+  setsid();  // fails only for a group leader, which a new child is not
+  if (child.orphan == ChildPlan::Orphan::kIsKilled) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != plan.parent) _exit(127);  // it was killed before we asked to die with it
+  }
+  reset_signals();
+  if (child.folder && chdir(child.folder->c_str()) != 0 && child.folder_use == ChildPlan::Folder::kRequired)
+    give_up(plan, Step::kFolder);
+  if (dup2(child.input, STDIN_FILENO) < 0 || dup2(child.out, STDOUT_FILENO) < 0 || dup2(child.err, STDERR_FILENO) < 0) {
     give_up(plan, Step::kStreams);
   }
 #if defined(SYS_close_range)
@@ -144,6 +131,7 @@ struct Failure {
   constexpr unsigned kCloseRangeCloexec = 1U << 2U;
   syscall(SYS_close_range, STDERR_FILENO + 1, UINT_MAX, kCloseRangeCloexec);
 #endif
+  if (child.further >= 0 && fcntl(child.further, F_SETFD, 0) != 0) give_up(plan, Step::kStreams);
   sigset_t none;
   sigemptyset(&none);
   pthread_sigmask(SIG_SETMASK, &none, nullptr);
@@ -152,7 +140,7 @@ struct Failure {
 }
 
 // The pid, with all signals held back around the fork so that none meets our handlers in the child.
-pid_t fork_into(const Plan& plan) {
+pid_t fork_into(const ForkPlan& plan) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -160,13 +148,13 @@ pid_t fork_into(const Plan& plan) {
   if (pid == 0) become_program(plan);
   const int failure = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (pid < 0) throw system_error(failure, fmt::format("cannot start '{}'", plan.argv[0]));
+  if (pid < 0) throw system_error(failure, fmt::format("cannot start '{}'", printable(plan.child.program)));
   return pid;
 }
 
 // Nothing once exec has closed the pipe.
-std::optional<Failure> await_start(const UniqueFd& pipe) {
-  Failure failure{};
+std::optional<ChildFailure> await_start(const UniqueFd& pipe) {
+  ChildFailure failure{};
   for (;;) {
     const ssize_t count = read(pipe.get(), &failure, sizeof failure);
     if (count < 0 && errno == EINTR) continue;
@@ -183,7 +171,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-Error start_error(const Failure& failure, const Command& command) {
+Error start_error(const ChildFailure& failure, const Command& command) {
   if (failure.step == Step::kFolder) {
     return system_error(failure.error_number, fmt::format("cannot run '{}' in the folder {}",
                                                           printable(command.argv[0]), command.folder->native()));
@@ -194,6 +182,49 @@ Error start_error(const Failure& failure, const Command& command) {
 
 }  // namespace
 
+UniqueFd above_standard(UniqueFd fd) {
+  if (fd.get() > STDERR_FILENO) return fd;
+  UniqueFd moved(fcntl(fd.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!moved) throw system_error(errno, "cannot duplicate a descriptor");
+  return moved;
+}
+
+Pipe make_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) throw system_error(errno, "cannot make a pipe");
+  UniqueFd read(ends[0]);
+  UniqueFd write(ends[1]);
+  return {above_standard(std::move(read)), above_standard(std::move(write))};
+}
+
+void set_nonblocking(const UniqueFd& fd) {
+  const int flags = fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0) {
+    throw system_error(errno, "cannot make a pipe non-blocking");
+  }
+}
+
+StartedChild start_child(const ChildPlan& plan) {
+  const FoundProgram program = find_program(plan.program, plan.environment);
+  if (program.error_number != 0) return {.failure = ChildFailure{Step::kProgram, program.error_number}};
+  std::vector<std::string> argv = plan.argv;
+  std::vector<std::string> environment = plan.environment;
+  std::vector<char*> argv_pointers = pointers(argv);
+  std::vector<char*> environment_pointers = pointers(environment);
+  Pipe failure = make_pipe();
+  const pid_t pid = fork_into({.child = plan,
+                               .program = program.file.c_str(),
+                               .argv = argv_pointers.data(),
+                               .environment = environment_pointers.data(),
+                               .failure = failure.write.get(),
+                               .parent = getpid()});
+  failure.write.reset();
+  const std::optional<ChildFailure> failed = await_start(failure.read);
+  while (failed && waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return {.pid = failed ? -1 : pid, .failure = failed};
+}
+
 StartedProgram start_program(const Command& command, const std::string& token) {
   YOKE_CHECK(!command.argv.empty());
   for (const std::string& argument : command.argv) {
@@ -202,12 +233,9 @@ StartedProgram start_program(const Command& command, const std::string& token) {
                   fmt::format("an argument of '{}' holds a zero byte", printable(command.argv[0])));
     }
   }
-  const std::map<std::string, std::string> environment = full_environment(command, token);
-  const std::string program = find_program(command.argv[0], environment);
-  std::vector<std::string> argv = command.argv;
   std::vector<std::string> entries;
-  entries.reserve(environment.size());
-  for (const auto& [name, value] : environment) entries.push_back(fmt::format("{}={}", name, value));
+  for (const auto& [name, value] : full_environment(command, token))
+    entries.push_back(fmt::format("{}={}", name, value));
 
   const bool piped = command.input_mode == InputMode::kPipe || (!command.input.empty() && !command.input_file);
   Pipe input;
@@ -218,23 +246,19 @@ StartedProgram start_program(const Command& command, const std::string& token) {
   }
   Pipe out = make_pipe();
   Pipe err = make_pipe();
-  Pipe failure = make_pipe();
   if (piped) set_nonblocking(input.write);
   set_nonblocking(out.read);
   set_nonblocking(err.read);
-  const std::string folder = command.folder ? command.folder->native() : "";
-  std::vector<char*> argv_pointers = pointers(argv);
-  std::vector<char*> entry_pointers = pointers(entries);
-  const pid_t pid = fork_into({program.c_str(), argv_pointers.data(), entry_pointers.data(),
-                               command.folder ? folder.c_str() : nullptr, input.read.get(), out.write.get(),
-                               err.write.get(), failure.write.get()});
-  failure.write.reset();
-  if (const auto failed = await_start(failure.read)) {
-    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    throw start_error(*failed, command);
-  }
-  return {pid, std::move(input.write), std::move(out.read), std::move(err.read)};
+  const StartedChild child =
+      start_child({.program = command.argv[0],
+                   .argv = command.argv,
+                   .environment = std::move(entries),
+                   .folder = command.folder ? std::optional(command.folder->native()) : std::nullopt,
+                   .input = input.read.get(),
+                   .out = out.write.get(),
+                   .err = err.write.get()});
+  if (child.failure) throw start_error(*child.failure, command);
+  return {child.pid, std::move(input.write), std::move(out.read), std::move(err.read)};
 }
 
 }  // namespace yoke

@@ -116,13 +116,13 @@ void write_tree(const MemoryTree& tree, const fs::path& folder) {
     links.emplace_back(folder / path.substr(1), contained_target(path, entry.content));
   }
   try {
-    fs::create_directories(folder);
+    make_folder(folder);
     if (!fs::is_empty(folder)) {
       throw Error(ErrorCode::kConflict, fmt::format("{} is not empty", folder.native()), "name a new folder");
     }
     for (const auto& [path, entry] : tree.entries()) {
       const fs::path file = folder / path.substr(1);
-      fs::create_directories(file.parent_path());
+      make_folder(file.parent_path());
       if (entry.kind == Entry::Kind::kFile) {
         write_all(open_file(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW), entry.content, file);
       }

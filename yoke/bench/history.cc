@@ -1,14 +1,13 @@
 #include "yoke/bench/history.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
-#include <sys/file.h>
 
 #include <charconv>
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
+#include "yoke/base/file_lock.h"
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 
@@ -183,10 +182,8 @@ History::~History() = default;
 // Under a lock of its own, for of several programs that find the file broken only the first may move it: the others
 // then find its sound successor.
 void History::set_aside_broken() {
-  const UniqueFd lock = open_file(file_.native() + ".lock", O_RDWR | O_CREAT, 0600);
-  while (flock(lock.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) throw system_error(errno, "cannot lock the history");
-  }
+  const FileLock lock(file_.native() + ".lock", {.busy = "another yoke is mending the history, and comes to no end",
+                                                 .hint = "try again, or end it"});
   try {
     database_ = open_checked(file_);
     return;

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 fs::path file_of(const std::optional<std::string>& key) {
   const fs::path folder = user_data_dir() / "checks";
-  fs::create_directories(folder);
+  make_private_folder(folder);
   // A cluster's name is letters, digits, '-', '_' and '.', so that it is a file's name too.
   return folder / (key ? "cluster-" + *key + ".json" : "this-machine.json");
 }

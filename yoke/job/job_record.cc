@@ -1,17 +1,16 @@
 #include "yoke/job/job_record.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/file.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/file_lock.h"
 #include "yoke/base/files.h"
+#include "yoke/base/held_process.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/json.h"
 #include "yoke/base/result.h"
@@ -40,7 +39,7 @@ namespace {
 
 fs::path jobs_folder() {
   fs::path folder = user_runtime_dir() / "jobs";
-  fs::create_directories(folder);
+  make_private_folder(folder);
   return folder;
 }
 
@@ -51,18 +50,9 @@ Result<JobRecord> read_record(const fs::path& file) {
 }
 
 // Between looking for a name and taking it nobody else does.
-UniqueFd lock_jobs() {
-  const fs::path file = jobs_folder() / "lock";
-  UniqueFd lock = open_file(file, O_RDWR | O_CREAT, 0600);
-  for (const Deadline limit = Deadline::after(10_s); flock(lock.get(), LOCK_EX | LOCK_NB) != 0;) {
-    if (errno != EWOULDBLOCK && errno != EINTR) throw system_error(errno, "cannot lock " + file.native());
-    if (limit.expired()) {
-      throw Error(ErrorCode::kConflict, "another job is just being started, and comes to no end",
-                  "try again, or end it");
-    }
-    real_clock().sleep(10_ms);
-  }
-  return lock;
+FileLock lock_jobs() {
+  return {jobs_folder() / "lock",
+          {.busy = "another job is just being started, and comes to no end", .hint = "try again, or end it"}};
 }
 
 }  // namespace
@@ -71,7 +61,7 @@ Document to_json(const JobRecord& record) { return to_document(record); }
 
 JobRecordFile::JobRecordFile(const JobRecord& record)
     : path_(jobs_folder() / (record.name + ".json")), head_(record.head) {
-  const UniqueFd lock = lock_jobs();
+  const FileLock lock = lock_jobs();
   if (const auto other = read_record(path_); other && is_alive(other->head)) {
     throw Error(ErrorCode::kConflict, fmt::format("a job '{}' is running already", record.name),
                 "give this one another --name, or end that one: yoke job stop " + record.name);
@@ -101,22 +91,26 @@ std::vector<JobRecord> running_jobs() {
   return jobs;
 }
 
-void stop_running_job(const JobRecord& record, Seconds limit) {
-  if (!is_alive(record.head)) return;
-  if (kill(record.head.pid, SIGTERM) != 0) {
-    throw system_error(errno, fmt::format("cannot end the job '{}' (process {})", record.name, record.head.pid));
-  }
-  const Deadline gentle = Deadline::after(limit);
-  const Deadline last = Deadline::after(limit + 5_s);
-  while (is_alive(record.head)) {
+namespace {
+
+bool wait_for_end(const HeldProcess& process, Deadline deadline) {
+  while (!process.wait_until_ended(Deadline::after(std::min(deadline.remaining(), 100_ms)))) {
     throw_if_interrupted();
-    if (gentle.expired()) kill(record.head.pid, SIGKILL);
-    if (last.expired()) {
-      throw Error(ErrorCode::kTimeout,
-                  fmt::format("the job '{}' (process {}) does not end", record.name, record.head.pid));
-    }
-    real_clock().sleep(20_ms);
+    if (deadline.expired()) return false;
   }
+  return true;
+}
+
+}  // namespace
+
+void stop_running_job(const JobRecord& record, Seconds limit) {
+  const std::optional<HeldProcess> head = HeldProcess::open(record.head);
+  if (!head) return;
+  head->send(SIGTERM);
+  if (wait_for_end(*head, Deadline::after(limit))) return;
+  head->send(SIGKILL);
+  if (wait_for_end(*head, Deadline::after(5_s))) return;
+  throw Error(ErrorCode::kTimeout, fmt::format("the job '{}' (process {}) does not end", record.name, record.head.pid));
 }
 
 }  // namespace yoke

@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,6 +12,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
+#include "yoke/base/process_start.h"
 #include "yoke/base/text.h"
 #include "yoke/job/rank_place.h"
 
@@ -25,18 +24,6 @@ namespace {
 constexpr Seconds kOutputLimit{1};
 // A debugger that attaches, or a shell's job control, stops a process for a moment only.
 constexpr Seconds kStandstillTime{0.25};
-
-struct Pipe {
-  UniqueFd read, write;
-};
-
-Pipe make_pipe() {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw system_error(errno, "cannot make a pipe");
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-void set_nonblocking(const UniqueFd& fd) { fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK); }
 
 std::vector<std::string> rank_environment(const RankStart& start, const std::string& token, int line_fd) {
   Environment all = environment_now();
@@ -50,61 +37,9 @@ std::vector<std::string> rank_environment(const RankStart& start, const std::str
   return entries;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  for (std::string& text : texts) all.push_back(text.data());
-  all.push_back(nullptr);
-  return all;
-}
-
-// What the child needs, made before fork.
-struct Plan {
-  const char* program;
-  char** argv;
-  char** environment;
-  const char* folder;  // or null
-  bool folder_required;
-  int input, out, err, line, failure;
-  pid_t parent;
-};
-
-enum class Step : int { kFolder, kProgram };
-struct Failure {
-  Step step;
-  int error_number;
-};
-
-[[noreturn]] void give_up(const Plan& plan, Step step) {
-  const Failure failure{step, errno};
-  while (write(plan.failure, &failure, sizeof failure) < 0 && errno == EINTR) {
-  }
-  _exit(127);
-}
-
-[[noreturn]] void become_rank(const Plan& plan) {
-  setsid();
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != plan.parent) _exit(127);  // it was killed before we asked to die with it
-  for (int number = 1; number < NSIG; ++number) {
-    struct sigaction standard {};
-    standard.sa_handler = SIG_DFL;
-    sigaction(number, &standard, nullptr);
-  }
-  if (plan.folder && chdir(plan.folder) != 0 && plan.folder_required) give_up(plan, Step::kFolder);
-  dup2(plan.input, STDIN_FILENO);
-  dup2(plan.out, STDOUT_FILENO);
-  dup2(plan.err, STDERR_FILENO);
-  fcntl(plan.line, F_SETFD, 0);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  execvpe(plan.program, plan.argv, plan.environment);
-  give_up(plan, Step::kProgram);
-}
-
-Error start_error(const Failure& failure, const StartRanks& job) {
+Error start_error(const ChildFailure& failure, const StartRanks& job) {
   const std::string why = strerror(failure.error_number);
-  if (failure.step == Step::kFolder) {
+  if (failure.step == ChildFailure::Step::kFolder) {
     return Error(
         ErrorCode::kNotFound,
         fmt::format("the folder {} cannot be used on {}: {}", printable(job.folder.value_or("")), job.node, why),
@@ -115,9 +50,10 @@ Error start_error(const Failure& failure, const StartRanks& job) {
     return Error(ErrorCode::kNotFound, fmt::format("the program '{}' was not found on {}", program, job.node),
                  "install it there, or give its whole path");
   }
-  return Error(failure.error_number == EACCES ? ErrorCode::kPermission : ErrorCode::kUnsupported,
-               fmt::format("the program '{}' cannot be run on {}: {}", program, job.node, why),
-               "is it a program for that machine, and executable (chmod +x)?");
+  return Error(
+      failure.error_number == EACCES ? ErrorCode::kPermission : ErrorCode::kUnsupported,
+      fmt::format("the program '{}' cannot be run on {}: {}", program, job.node, why),
+      "is it a program for that machine, and executable (chmod +x)? A script needs a first line such as #!/bin/sh");
 }
 
 std::string own_program() {
@@ -135,40 +71,24 @@ SupervisedRank::SupervisedRank(const StartRanks& job, const RankStart& start)
     : rank_(start.rank), token_(random_token_hex(16)) {
   Pipe out_pipe = make_pipe();
   Pipe err_pipe = make_pipe();
-  Pipe failure = make_pipe();
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) throw system_error(errno, "cannot make a socket");
   UniqueFd ours(pair[0]);
-  UniqueFd theirs(pair[1]);
-  const UniqueFd input = open_file("/dev/null", O_RDONLY);
-  std::vector<std::string> argv = job.argv;
-  const std::string program = job.own_program ? own_program() : argv.front();
-  std::vector<std::string> environment = rank_environment(start, token_, theirs.get());
-  std::vector<char*> argv_pointers = pointers(argv);
-  std::vector<char*> environment_pointers = pointers(environment);
-  const Plan plan{.program = program.c_str(),
-                  .argv = argv_pointers.data(),
-                  .environment = environment_pointers.data(),
-                  .folder = job.folder ? job.folder->c_str() : nullptr,
-                  .folder_required = job.folder_required,
-                  .input = input.get(),
-                  .out = out_pipe.write.get(),
-                  .err = err_pipe.write.get(),
-                  .line = theirs.get(),
-                  .failure = failure.write.get(),
-                  .parent = getpid()};
-  pid_ = fork();
-  if (pid_ == 0) become_rank(plan);
-  if (pid_ < 0) throw system_error(errno, fmt::format("cannot start a rank on {}", job.node));
-  failure.write.reset();
-  Failure failed{};
-  ssize_t count = 0;
-  while ((count = read(failure.read.get(), &failed, sizeof failed)) < 0 && errno == EINTR) {
-  }
-  if (count == sizeof failed) {
-    waitpid(pid_, nullptr, 0);
-    throw start_error(failed, job);
-  }
+  UniqueFd theirs = above_standard(UniqueFd(pair[1]));
+  const UniqueFd input = above_standard(open_file("/dev/null", O_RDONLY));
+  const StartedChild child =
+      start_child({.program = job.own_program ? own_program() : job.argv.front(),
+                   .argv = job.argv,
+                   .environment = rank_environment(start, token_, theirs.get()),
+                   .folder = job.folder,
+                   .folder_use = job.folder_required ? ChildPlan::Folder::kRequired : ChildPlan::Folder::kIfThere,
+                   .input = input.get(),
+                   .out = out_pipe.write.get(),
+                   .err = err_pipe.write.get(),
+                   .further = theirs.get(),
+                   .orphan = ChildPlan::Orphan::kIsKilled});
+  if (child.failure) throw start_error(*child.failure, job);
+  pid_ = child.pid;
   tree_.emplace(pid_, token_);
   line.emplace(std::move(ours));
   out = std::move(out_pipe.read);

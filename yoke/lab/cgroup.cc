@@ -96,9 +96,7 @@ void create_memory_group(const std::string& lab, const MemoryGroup& group, Bytes
     const fs::path control = group.folder.parent_path() / "cgroup.subtree_control";
     if (!has_word(DiskTree().read(control.native()), "memory")) write_value(control, "+memory");
   }
-  std::error_code failure;
-  fs::create_directory(group.folder, failure);
-  if (failure) throw system_error(failure.value(), fmt::format("cannot make the group {}", group.folder.native()));
+  make_folder(group.folder);
   write_value(group.folder / (v2 ? "memory.max" : "memory.limit_in_bytes"), fmt::format("{}", limit.value));
   // Swapping would let a node hold more than it has; where swap is not accounted, the file is missing.
   const fs::path swap = group.folder / (v2 ? "memory.swap.max" : "memory.swappiness");

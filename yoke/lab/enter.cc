@@ -11,7 +11,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
-#include "yoke/base/files.h"
+#include "yoke/base/fork_call.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/process.h"
 #include "yoke/base/process_tree.h"
@@ -86,9 +86,7 @@ int wait_for(pid_t child) {
     // A process that shares its working folder with another thread (a sanitizer's) may not change its mounts.
     if (unshare(CLONE_FS) != 0) throw system_error(errno, fmt::format("cannot enter {}", node.name));
     first.enter(kNodeNamespaces);
-    const pid_t program = fork();
-    if (program == 0) run_program(folder, argv);
-    _exit(program < 0 ? kCannotStart : wait_for(program));
+    _exit(wait_for(fork_call([&]() -> int { run_program(folder, argv); })));
   } catch (const std::exception& failure) {
     const std::string text = fmt::format("yoke: {}\n", failure.what());
     if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* nowhere left to say it */
@@ -106,11 +104,10 @@ int run_in_node(const std::string& lab, const LabNode& node, const std::vector<s
                 fmt::format("'yoke lab fault power-on --node {}' starts it", node.name));
   }
   const bool plain = load_layout(lab).plain;
-  const pid_t child = fork();
-  if (child < 0) throw system_error(errno, "cannot fork");
-  if (child == 0 && plain) run_plain_program(lab, node, argv);
-  if (child == 0) enter_and_run(lab, node, *first, argv);
-  return wait_for(child);
+  return wait_for(fork_call([&]() -> int {
+    if (plain) run_plain_program(lab, node, argv);
+    enter_and_run(lab, node, *first, argv);
+  }));
 }
 
 std::optional<InNode> in_node() {

@@ -7,6 +7,8 @@
 #include "yoke/base/error.h"
 #include "yoke/base/json.h"
 #include "yoke/base/process.h"
+#include "yoke/base/result.h"
+#include "yoke/base/text.h"
 #include "yoke/lab/hardware.h"
 #include "yoke/lab/network.h"
 #include "yoke/lab/parts.h"
@@ -79,7 +81,7 @@ FaultSteps take_addresses(const LabLayout& layout, const LabNode& node, const st
   for (const LabInterface* interface : interfaces_of_half(node, half)) {
     for (const std::string& address : addresses_of(layout, node.number, interface->name)) {
       steps.run.push_back({node.number, "ip", fmt::format("addr del {} dev {}", address, interface->name)});
-      steps.undo.push_back({node.number, "ip", fmt::format("addr add {} brd + dev {}", address, interface->name)});
+      steps.undo.push_back({node.number, "ip", fmt::format("addr replace {} brd + dev {}", address, interface->name)});
     }
     add(steps.undo, restore_routes(layout, node.number, interface->name));
   }
@@ -162,7 +164,8 @@ FaultSteps drop_data_ports(const LabNode& node) {
       "  }}\n"
       "}}",
       names);
-  return {.run = {{node.number, "nft", table}}, .undo = {{node.number, "nft", "delete table inet yoke_fault"}}};
+  return {.run = {{node.number, "nft", table}},
+          .undo = {{node.number, "nft", "add table inet yoke_fault\ndelete table inet yoke_fault"}}};
 }
 
 // Shown by the watcher in the hardware tree; the devices are PCI functions or RDMA devices.
@@ -188,6 +191,20 @@ void run_nft(const std::string& rules) {
     if (error.code() != ErrorCode::kNotFound) throw;
     throw Error(ErrorCode::kNotFound, "this fault needs nft, which is not installed", "apt-get install nftables");
   }
+}
+
+// Whether "addr del ADDRESS dev NAME" or "route del ROUTE" has nothing to delete. All other lines of an undo say how
+// things are to be, and can be run again.
+bool is_deleted(const LabLayout& layout, const Step& step) {
+  const std::vector<std::string> words = split(step.line, ' ');
+  if (step.line.starts_with("addr del ")) {
+    const std::vector<std::string> there = addresses_of(layout, step.node, words.at(4));
+    return std::find(there.begin(), there.end(), words.at(2)) == there.end();
+  }
+  if (!step.line.starts_with("route del ")) return false;
+  std::vector<std::string> question = {"-4", "route", "show", "exact"};
+  question.insert(question.end(), words.begin() + 2, words.end());
+  return ask_ip(layout, step.node, question).items.empty();
 }
 
 }  // namespace
@@ -216,6 +233,17 @@ void run_steps(const LabLayout& layout, const std::vector<Step>& steps) {
       if (step.tool == "nft") run_nft(step.line);
     });
   }
+}
+
+void undo_steps(const LabLayout& layout, const std::vector<Step>& steps) {
+  std::optional<Error> first;
+  for (const Step& step : steps) {
+    const auto undone = try_to([&] {
+      if (step.tool != "ip" || !is_deleted(layout, step)) run_steps(layout, {step});
+    });
+    if (!undone && !first) first = undone.error();
+  }
+  if (first) throw *first;
 }
 
 }  // namespace yoke

@@ -18,4 +18,8 @@ FaultSteps plan_fault(const LabLayout& layout, std::string_view name, const LabN
 // Runs the steps in order, each in its node's network.
 void run_steps(const LabLayout& layout, const std::vector<ActiveFault::Undo>& steps);
 
+// The same for the steps of an undo, some or all of which may have nothing to do any more: yoke may have been killed
+// before the fault was made, or while it was cleared. Takes every step; then throws the first error there was.
+void undo_steps(const LabLayout& layout, const std::vector<ActiveFault::Undo>& steps);
+
 }  // namespace yoke

@@ -1,6 +1,7 @@
 #include "yoke/lab/faults.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/files.h"
+#include "yoke/base/interrupt.h"
 #include "yoke/base/json.h"
 #include "yoke/base/result.h"
 #include "yoke/lab/fault_steps.h"
@@ -146,10 +148,11 @@ void apply_fault(const LabLayout& layout, std::string_view name, const LabNode& 
     run_steps(layout, steps.run);
     if (!steps.devices.empty()) show_hardware_faults(layout, node, faults);
   } catch (const Error&) {
-    // Half of a fault is none: each step back that still makes sense is taken.
-    for (const ActiveFault::Undo& undo : steps.undo) (void)try_to([&] { run_steps(layout, {undo}); });
-    faults.pop_back();
-    save_faults(layout.name, faults);
+    // Half of a fault is none. What cannot be undone now stays listed, for `clear`.
+    if (try_to([&] { undo_steps(layout, steps.undo); })) {
+      faults.pop_back();
+      save_faults(layout.name, faults);
+    }
     throw;
   }
 }
@@ -157,22 +160,37 @@ void apply_fault(const LabLayout& layout, std::string_view name, const LabNode& 
 std::size_t clear_faults(const LabLayout& layout) {
   const LabLock lock(layout.name);
   std::size_t cleared = 0;
+  std::vector<std::string> failures;
+  const auto attempt = [&](const std::string& what, const auto& function) {
+    const auto done = try_to(function);
+    if (done) ++cleared;
+    if (!done) failures.push_back(fmt::format("{}: {}", what, done.error().message()));
+    return done.has_value();
+  };
   for (const LabNode& node : layout.nodes) {
     if (find_part(layout.name, node.number)) continue;
-    power_on_with_faults(layout, node, lock);
-    ++cleared;
+    attempt("power-off on " + node.name, [&] { power_on_with_faults(layout, node, lock); });
   }
   std::vector<ActiveFault> faults = active_faults(layout.name);
-  while (!faults.empty()) {
-    const ActiveFault fault = faults.back();
-    faults.pop_back();
-    run_steps(layout, fault.undo);
-    if (!fault.devices.empty())
-      show_hardware_faults(layout, layout.nodes.at(static_cast<std::size_t>(fault.node - 1)), faults);
+  for (std::size_t i = faults.size(); i-- > 0;) {
+    throw_if_interrupted();
+    const ActiveFault fault = faults[i];
+    const LabNode& node = layout.nodes.at(static_cast<std::size_t>(fault.node - 1));
+    std::vector<ActiveFault> others = faults;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    const bool done = attempt(fmt::format("{} on {}", fault.name, node.name), [&] {
+      undo_steps(layout, fault.undo);
+      if (!fault.devices.empty()) show_hardware_faults(layout, node, others);
+    });
+    if (!done) continue;
+    faults = std::move(others);
     save_faults(layout.name, faults);
-    ++cleared;
   }
   if (!layout.plain) wait_for_links(layout, Deadline::after(kSettleLimit));
+  if (!failures.empty()) {
+    throw Error(ErrorCode::kUnavailable, fmt::format("not cleared: {}", fmt::join(failures, "; ")),
+                fmt::format("all other faults are cleared; try again, or 'yoke lab down --name {}'", layout.name));
+  }
   return cleared;
 }
 

@@ -4,15 +4,18 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 
 #include "yoke/base/error.h"
+#include "yoke/base/fork_call.h"
 #include "yoke/base/interrupt.h"
-#include "yoke/base/process_tree.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/parts.h"
 
@@ -32,9 +35,26 @@ UniqueFd out_of_the_way(const UniqueFd& fd) {
   return moved;
 }
 
+// A part stays, and keeps the environment that it was started with: only what it needs of ours, no secret that may be
+// there, and no mark by which a runner of `yoke lab up` would find and end what it left running.
+std::vector<char*> part_environment() {
+  static constexpr std::array kKept = {"PATH=", "HOME=", "XDG_RUNTIME_DIR=", "TMPDIR=", "LD_LIBRARY_PATH="};
+  std::vector<char*> kept;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool is_needed =
+        std::any_of(kKept.begin(), kKept.end(), [&](const char* start) { return text.starts_with(start); });
+    if (is_needed || name.ends_with("SAN_OPTIONS")) kept.push_back(*entry);  // of the sanitizers
+  }
+  kept.push_back(nullptr);
+  return kept;
+}
+
 // What the child does between fork and exec: only system calls.
 [[noreturn]] void become_part(char* const* argv, char* const* environment, const PartFds& fds) {
   setsid();
+  umask(022);  // as a machine's first process has it, whatever its starter's is
   const bool placed = dup2(fds.null.get(), STDIN_FILENO) >= 0 && dup2(fds.log.get(), STDOUT_FILENO) >= 0 &&
                       dup2(fds.log.get(), STDERR_FILENO) >= 0 && dup2(fds.ready.get(), kReadyFd) >= 0 &&
                       dup2(fds.lock.get(), kLockFd) >= 0;
@@ -63,23 +83,12 @@ StartingPart start_part(std::string name, const std::vector<std::string>& argume
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  // Without the mark by which a runner of `yoke lab up` would find and end what it left running: this is meant to stay.
-  std::vector<char*> environment;
-  for (char** entry = environ; *entry; ++entry) {
-    if (!std::string_view(*entry).starts_with(std::string(kProcessTokenVariable) + "=")) environment.push_back(*entry);
-  }
-  environment.push_back(nullptr);
+  std::vector<char*> environment = part_environment();
   // Twice, so that the part is nobody's child and never a zombie of ours.
-  const pid_t child = fork();
-  if (child < 0) throw system_error(errno, "cannot fork");
-  if (child == 0) {
-    const pid_t part = fork();
-    if (part == 0) become_part(argv.data(), environment.data(), fds);
-    _exit(part < 0 ? 1 : 0);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = run_forked([&] {
+    fork_call([&]() -> int { become_part(argv.data(), environment.data(), fds); });
+    return 0;
+  });
   if (status != 0) throw Error(ErrorCode::kExhausted, fmt::format("cannot start {}", name));
   return {.name = std::move(name), .ready = std::move(read_end)};
 }

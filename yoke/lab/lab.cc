@@ -58,12 +58,8 @@ void remove_everything(const std::string& name) {
 }
 
 void make_folders(const LabLayout& layout) {
-  std::error_code failure;
-  for (const LabNode& node : layout.nodes) {
-    fs::create_directories(node_folder(layout.name, node.number), failure);
-    if (failure) throw system_error(failure.value(), fmt::format("cannot make {}", lab_folder(layout.name).native()));
-  }
-  fs::permissions(lab_folder(layout.name), fs::perms::owner_all, failure);
+  make_private_folder(lab_folder(layout.name));
+  for (const LabNode& node : layout.nodes) make_folder(node_folder(layout.name, node.number));
   save_layout(layout);
 }
 

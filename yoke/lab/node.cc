@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <functional>
 
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
 #include "yoke/base/files.h"
+#include "yoke/base/fork_call.h"
 #include "yoke/base/log.h"
 #include "yoke/base/socket.h"
 #include "yoke/lab/cgroup.h"
@@ -32,15 +32,8 @@ namespace fs = std::filesystem;
 using namespace literals;
 namespace {
 
-pid_t start_child(const std::function<int()>& function) {
-  const pid_t pid = fork();
-  if (pid < 0) throw system_error(errno, "cannot fork");
-  if (pid == 0) _exit(function());
-  return pid;
-}
-
 pid_t start_sshd() {
-  return start_child([] {
+  return fork_call([] {
     for (const char* program : {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"}) {
       execl(program, program, "-D", "-e", "-f", "/etc/ssh/yoke_sshd_config", nullptr);
     }
@@ -92,7 +85,7 @@ int be_first_process(const LabLayout& layout, const LabNode& node) {
     clearenv();
     setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
     setenv("HOME", "/root", 1);
-    start_child([&] {
+    fork_call([&] {
       prctl(PR_SET_NAME, "yoke-watcher");
       watch_hardware(watching);
       return 0;
@@ -120,9 +113,7 @@ int run_node(const std::string& lab, int number) {
     if (unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID) != 0) {
       throw system_error(errno, "cannot make namespaces", "a lab needs root, or user namespaces");
     }
-    const pid_t first = fork();  // the first process of the new PID namespace
-    if (first < 0) throw system_error(errno, "cannot fork");
-    if (first == 0) return be_first_process(layout, node);
+    fork_call([&] { return be_first_process(layout, node); });  // the first process of the new PID namespace
     // Our own job is done: the first process records itself. What runs at a usual exit, as a check for leaks, may start
     // a helper, which would be in the new namespace and not see this process.
     std::_Exit(0);

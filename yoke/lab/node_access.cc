@@ -94,9 +94,7 @@ void NodeAccess::remove(const fs::path& file) const {
 void NodeAccess::make_folders(const fs::path& folder) const {
   if (open(folder, O_PATH | O_DIRECTORY)) return;
   make_folders(folder.parent_path());
-  const UniqueFd parent = open_folder_of(folder);
-  if (mkdirat(parent.get(), folder.filename().c_str(), 0755) != 0 && errno != EEXIST)
-    throw system_error(errno, fmt::format("cannot make {} of {}", folder.native(), node_));
+  make_folder_at(open_folder_of(folder), folder.filename());
 }
 
 void NodeAccess::make_device(const fs::path& file) const {

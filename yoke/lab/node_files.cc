@@ -96,7 +96,7 @@ void write_node_files(const LabLayout& layout, const LabNode& node, const fs::pa
   put(root / "etc/hostname", node.name + "\n");
   put(root / "etc/hosts", hosts_file(layout));
   put(root / "etc/shadow", shadow_file(root), 0600);
-  fs::create_directories(root / "etc/ssh");
+  make_folder(root / "etc/ssh");
   for (const auto& entry : fs::directory_iterator(root / "etc/ssh")) {
     if (entry.path().filename().native().starts_with("ssh_host_")) fs::remove(entry.path());
   }
@@ -106,8 +106,7 @@ void write_node_files(const LabLayout& layout, const LabNode& node, const fs::pa
   put_plain_shell(root / "root");
   const fs::path home = root / "root/.ssh";
   fs::remove_all(home);
-  fs::create_directories(home);
-  fs::permissions(home, fs::perms::owner_all);
+  make_folder(home, 0700);
   put(home / "id_ed25519", read_key(layout, node, "user_key"), 0600);
   put(home / "id_ed25519.pub", read_key(layout, node, "user_key.pub"));
   std::string authorized;

@@ -25,7 +25,7 @@ namespace {
 
 void mount_at(const char* source, const fs::path& target, const char* type, unsigned long flags,
               const std::string& data) {
-  fs::create_directories(target);
+  make_folder(target);
   if (mount(source, target.c_str(), type, flags, data.c_str()) != 0) {
     throw system_error(errno, fmt::format("cannot mount {} at {}", type ? type : source, target.native()));
   }
@@ -45,9 +45,9 @@ void show_other_disks(const fs::path& root) {
       continue;
     const fs::path target = root / words[1].substr(1);
     if (words[1].starts_with(root.native()) || !fs::is_directory(words[1])) continue;
-    std::error_code failure;
-    fs::create_directories(target, failure);
-    if (failure || mount(words[1].c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0) continue;
+    if (!try_to([&] { make_folder(target); }) ||
+        mount(words[1].c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0)
+      continue;
     // Unlike a remount this keeps the flags that a user namespace may not change.
     mount_attr read_only{.attr_set = MOUNT_ATTR_RDONLY};
     if (mount_setattr(AT_FDCWD, target.c_str(), 0, &read_only, sizeof read_only) != 0)
@@ -57,8 +57,8 @@ void show_other_disks(const fs::path& root) {
 
 void lay_over(const fs::path& lower, const fs::path& folder, const fs::path& root) {
   const std::string name = lower.relative_path().native();
-  fs::create_directories(folder / "cow/upper" / name);
-  fs::create_directories(folder / "cow/works" / name);
+  make_folder(folder / "cow/upper" / name);
+  make_folder(folder / "cow/works" / name);
   mount_at("yoke-lab", root / name, "overlay", 0,
            fmt::format("lowerdir={},upperdir={}/cow/upper/{},workdir={}/cow/works/{},userxattr", lower.native(),
                        folder.native(), name, folder.native(), name));
@@ -66,8 +66,8 @@ void lay_over(const fs::path& lower, const fs::path& folder, const fs::path& roo
 
 // File by file: fs::copy would stop at the first that is closed to us.
 void copy_readable(const fs::path& source, const fs::path& target) {
+  (void)try_to([&] { make_folder(target); });
   std::error_code ignored;
-  fs::create_directories(target, ignored);
   for (const auto& entry : fs::directory_iterator(source, ignored)) {
     const fs::path copy = target / entry.path().filename();
     if (entry.is_directory(ignored) && !entry.is_symlink(ignored)) {
@@ -97,25 +97,25 @@ void show_folder(const fs::path& lower, const fs::path& folder, const fs::path& 
 // belong to nobody, and what belongs to nobody cannot be changed in an overlay; but a folder of ours in the upper layer
 // is merged with theirs: new files can be made in it, and theirs be replaced.
 void show_folders(const fs::path& folder, const fs::path& root) {
-  fs::create_directories(folder / "cow/top");
-  fs::create_directories(root);
+  make_folder(folder / "cow/top");
+  make_folder(root);
   bind_mount(folder / "cow/top", root, 0);
   for (const char* ours : {"etc/ssh", "etc/netplan", "usr/local/bin", "var/lib", "var/log", "var/spool", "var/cache"}) {
-    if (fs::is_directory(fs::path("/") / ours)) fs::create_directories(folder / "cow/upper" / ours);
+    if (fs::is_directory(fs::path("/") / ours)) make_folder(folder / "cow/upper" / ours);
   }
-  fs::create_directories(folder / "cow/upper/var/tmp");
-  fs::permissions(folder / "cow/upper/var/tmp", fs::perms::all | fs::perms::sticky_bit);
+  make_folder(folder / "cow/upper/var");
+  make_folder(folder / "cow/upper/var/tmp", 01777);
   const std::set<std::string> made_anew = {"dev", "proc", "root", "run", "sys", "tmp"};
   for (const auto& entry : fs::directory_iterator("/")) {
     const std::string name = entry.path().filename();
     if (entry.is_symlink()) {
       fs::copy_symlink(entry.path(), root / name);
     } else if (entry.is_directory()) {
-      fs::create_directories(root / name);
+      make_folder(root / name);
       if (!made_anew.contains(name)) show_folder(entry.path(), folder, root);
     }
   }
-  for (const char* name : {"dev", "mnt"}) fs::create_directories(root / name);
+  for (const char* name : {"dev", "mnt"}) make_folder(root / name);
   mount_at("yoke-lab", root / "root", "tmpfs", MS_NOSUID | MS_NODEV, "mode=700");
 }
 
@@ -125,8 +125,7 @@ void make_root(const fs::path& folder, const fs::path& root, Bytes memory) {
     throw system_error(errno, "cannot make mounts private");
   // What the node writes counts towards its memory; half of it, so that programs have the rest.
   mount_at("yoke-lab", folder / "cow", "tmpfs", 0, fmt::format("size={},mode=755", memory.value / 2));
-  for (const char* part : {"upper", "work", "sys", "sys-upper", "sys-work"})
-    fs::create_directories(folder / "cow" / part);
+  for (const char* part : {"upper", "work", "sys", "sys-upper", "sys-work"}) make_folder(folder / "cow" / part);
   const bool users = in_user_namespace();
   if (users) {
     show_folders(folder, root);
@@ -144,8 +143,8 @@ void make_root(const fs::path& folder, const fs::path& root, Bytes memory) {
   mount_at("yoke-lab", root / "dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
   mount_at("yoke-lab", root / "tmp", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777");
   mount_at("yoke-lab", root / "run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755");
-  fs::create_directories(root / "run/sshd");
-  fs::create_directories(root / "run/yoke-lab");
+  make_folder(root / "run/sshd");
+  make_folder(root / "run/yoke-lab");
 }
 
 // sysfs of this network namespace, with the tree of the chosen hardware laid over it.
@@ -153,7 +152,7 @@ void make_hardware(const LabLayout& layout, const LabNode& node, const fs::path&
   mount_at("sysfs", folder / "cow/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
   const MemoryTree tree = lab_hardware({.machine = layout.hardware, .node = node.number});
   write_tree(tree, folder / "cow/tree");
-  fs::create_directories(folder / "cow/tree/sys");
+  make_folder(folder / "cow/tree/sys");
   mount_at("yoke-lab", root / "sys", "overlay", 0,
            fmt::format("lowerdir={0}/cow/tree/sys:{0}/cow/sys,upperdir={0}/cow/sys-upper,workdir={0}/cow/sys-work{1}",
                        folder.native(), overlay_option()));
@@ -167,7 +166,7 @@ void make_hardware(const LabLayout& layout, const LabNode& node, const fs::path&
 // The program itself, for ssh sessions and re-execution in the node.
 void show_program(const fs::path& root) {
   const fs::path target = root / "usr/local/bin/yoke";
-  fs::create_directories(target.parent_path());
+  make_folder(target.parent_path());
   if (!fs::exists(target)) write_file_atomically(target, "", {.mode = 0755});
   bind_mount(fs::read_symlink("/proc/self/exe"), target, 0);
 }

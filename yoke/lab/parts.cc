@@ -3,11 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/nsfs.h>
-#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -70,14 +68,6 @@ std::vector<int> recorded_parts(const std::string& lab) {
   return numbers;
 }
 
-// By system call: glibc's <sys/pidfd.h> of Debian 12 is not for C++.
-UniqueFd open_process(pid_t pid) { return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
-
-bool has_ended(const UniqueFd& process, int timeout_ms) {
-  pollfd waiting{.fd = process.get(), .events = POLLIN};
-  return poll(&waiting, 1, timeout_ms) > 0;
-}
-
 // Its real, effective, saved and file system user, as our user namespace numbers them: "Uid:\t0\t0\t0\t0".
 bool belongs_to_us(const UniqueFd& folder) {
   const UniqueFd status(openat(folder.get(), "status", O_RDONLY | O_CLOEXEC));
@@ -100,28 +90,17 @@ std::optional<LabPart> find_part(const std::string& lab, int number) {
   require_own_lab(lab);
   const std::optional<PartRecord> record = read_record(lab, number);
   if (!record || record->boot != this_boot()) return std::nullopt;
-  UniqueFd process = open_process(record->pid);
+  std::optional<HeldProcess> process = HeldProcess::open({record->pid, record->started});
   UniqueFd folder(open(fmt::format("/proc/{}", record->pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!process || !folder) return std::nullopt;
-  if (living_process(record->pid) != ProcessId{record->pid, record->started}) return std::nullopt;
-  if (!belongs_to_us(folder)) return std::nullopt;
+  if (!process || !folder || !belongs_to_us(folder)) return std::nullopt;
   // Still there: so the number meant this process during all of the above.
-  if (has_ended(process, 0)) return std::nullopt;
-  return LabPart(record->pid, std::move(process), std::move(folder));
-}
-
-void LabPart::kill() const { syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0); }
-
-bool LabPart::wait_until_gone(Deadline deadline) const {
-  while (!has_ended(process_, deadline.poll_timeout_ms(1000))) {
-    if (deadline.expired()) return false;
-  }
-  return true;
+  if (process->has_ended()) return std::nullopt;
+  return LabPart(std::move(*process), std::move(folder));
 }
 
 UniqueFd LabPart::open(const std::string& name, int flags) const {
   UniqueFd fd(openat(folder_.get(), name.c_str(), flags | O_CLOEXEC));
-  if (!fd) throw system_error(errno, fmt::format("cannot open {} of process {}", name, pid_));
+  if (!fd) throw system_error(errno, fmt::format("cannot open {} of process {}", name, pid()));
   return fd;
 }
 
@@ -130,7 +109,7 @@ bool LabPart::shares_our_user_namespace() const {
   struct stat theirs {};
   const UniqueFd fd = open("ns/user", O_RDONLY);
   if (stat("/proc/self/ns/user", &ours) != 0 || fstat(fd.get(), &theirs) != 0)
-    throw system_error(errno, fmt::format("cannot look at the user namespace of process {}", pid_));
+    throw system_error(errno, fmt::format("cannot look at the user namespace of process {}", pid()));
   return is_same_file(ours, theirs);
 }
 
@@ -139,13 +118,13 @@ void LabPart::enter(int namespaces) const {
     uid_t owner = 0;
     const bool known = ioctl(open("ns/user", O_RDONLY).get(), NS_GET_OWNER_UID, &owner) == 0;
     if (geteuid() == 0 || !known || owner != geteuid()) {
-      throw Error(ErrorCode::kPermission, fmt::format("process {} is in a user namespace of somebody else's", pid_),
+      throw Error(ErrorCode::kPermission, fmt::format("process {} is in a user namespace of somebody else's", pid()),
                   "run this as the user, and where, the lab was started");
     }
     namespaces |= CLONE_NEWUSER;
   }
-  if (namespaces != 0 && setns(process_.get(), namespaces) != 0)
-    throw system_error(errno, fmt::format("cannot enter the namespaces of process {}", pid_));
+  if (namespaces != 0 && setns(process_.fd().get(), namespaces) != 0)
+    throw system_error(errno, fmt::format("cannot enter the namespaces of process {}", pid()));
 }
 
 void record_part(const std::string& lab, int number) {
@@ -165,9 +144,9 @@ void end_parts(const std::string& lab, std::optional<int> number) {
   for (const int recorded : number ? std::vector{*number} : recorded_parts(lab)) {
     if (auto part = find_part(lab, recorded)) parts.push_back(std::move(*part));
   }
-  for (const LabPart& part : parts) part.kill();
+  for (const LabPart& part : parts) part.process().send(SIGKILL);
   for (const LabPart& part : parts) {
-    if (!part.wait_until_gone(deadline))
+    if (!part.process().wait_until_ended(deadline))
       throw Error(ErrorCode::kTimeout, fmt::format("process {} of lab '{}' does not end", part.pid(), lab));
   }
 }

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "yoke/base/clock.h"
 #include "yoke/base/files.h"
+#include "yoke/base/held_process.h"
 
 namespace yoke {
 
@@ -19,10 +19,8 @@ inline constexpr int kKeeperNumber = 0;  // nodes are numbered from 1
 
 class LabPart {
  public:
-  pid_t pid() const { return pid_; }
-  void kill() const;
-  // False at the deadline. A node's first process is gone only when all of the node is.
-  bool wait_until_gone(Deadline deadline) const;
+  pid_t pid() const { return process_.pid(); }
+  const HeldProcess& process() const { return process_; }  // a node's ends only when all of the node has
 
   // A file of its folder in /proc: "root", "fd/10".
   UniqueFd open(const std::string& name, int flags) const;
@@ -34,12 +32,10 @@ class LabPart {
 
  private:
   friend std::optional<LabPart> find_part(const std::string& lab, int number);
-  LabPart(pid_t pid, UniqueFd process, UniqueFd folder)
-      : pid_(pid), process_(std::move(process)), folder_(std::move(folder)) {}
+  LabPart(HeldProcess process, UniqueFd folder) : process_(std::move(process)), folder_(std::move(folder)) {}
   bool shares_our_user_namespace() const;
 
-  pid_t pid_;
-  UniqueFd process_;
+  HeldProcess process_;
   UniqueFd folder_;
 };
 

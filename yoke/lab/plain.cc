@@ -14,6 +14,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
 #include "yoke/base/files.h"
+#include "yoke/base/fork_call.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/log.h"
 #include "yoke/base/result.h"
@@ -120,19 +121,17 @@ constexpr const char* kSeparationMark = "made-run-sshd";
 void make_separation_folder(const fs::path& folder) {
   if (geteuid() != 0 || fs::is_directory(kSeparationFolder)) return;
   write_file_atomically(folder / kSeparationMark, "");
-  if (mkdir(kSeparationFolder, 0755) != 0 && errno != EEXIST)
-    throw system_error(errno, fmt::format("cannot make {}", kSeparationFolder));
+  make_folder(kSeparationFolder);
 }
 
 pid_t start_sshd(const fs::path& folder) {
-  const pid_t pid = fork();
-  if (pid < 0) throw system_error(errno, "cannot fork");
-  if (pid != 0) return pid;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const std::string config = folder / "sshd_config";
-  for (const char* program : {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"})
-    execl(program, program, "-D", "-e", "-f", config.c_str(), nullptr);
-  _exit(127);
+  return fork_call([&] {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const std::string config = folder / "sshd_config";
+    for (const char* program : {"/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"})
+      execl(program, program, "-D", "-e", "-f", config.c_str(), nullptr);
+    return 127;
+  });
 }
 
 void wait_for_sshd(const LabLayout& layout, const LabNode& node, pid_t sshd) {
@@ -192,7 +191,7 @@ void write_plain_files(const LabLayout& layout) {
     write_file_atomically(folder / "known_hosts", plain_known_hosts(layout), {.mode = 0600});
     write_file_atomically(folder / "sshd_config", sshd_config(layout, node, folder), {.mode = 0600});
     write_file_atomically(folder / "ssh_config", ssh_config(layout, folder), {.mode = 0600});
-    fs::create_directories(folder / "bin");
+    make_folder(folder / "bin");
     write_file_atomically(folder / "bin/ssh",
                           fmt::format("#!/bin/sh\nexec /usr/bin/ssh -F '{}/ssh_config' \"$@\"\n", folder.native()),
                           {.mode = 0755});

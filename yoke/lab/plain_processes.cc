@@ -1,8 +1,6 @@
 #include "yoke/lab/plain_processes.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +12,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
-#include "yoke/base/files.h"
+#include "yoke/base/held_process.h"
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/parts.h"
@@ -82,37 +80,27 @@ std::set<pid_t> find(const std::string& lab, std::optional<int> node) {
   return found;
 }
 
-// A zombie that its parent has not taken up is no process any more.
-void drop_dead(std::set<pid_t>& processes) {
-  std::erase_if(processes, [](pid_t pid) {
-    const std::string text = read_or_nothing(fmt::format("{}", pid), "stat");
-    const std::size_t name_end = text.rfind(')');
-    return name_end == std::string::npos || text.substr(name_end).starts_with(") Z");
-  });
-}
-
 }  // namespace
 
 void end_plain_processes(const std::string& lab, std::optional<int> node) {
   const Deadline deadline = Deadline::after(10_s);
   for (;;) {
-    std::map<pid_t, UniqueFd> open;
-    std::set<pid_t> first_look = find(lab, node);
-    drop_dead(first_look);
-    if (first_look.empty()) return;
-    for (const pid_t pid : first_look) open[pid] = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    std::map<pid_t, HeldProcess> held;
+    for (const pid_t pid : find(lab, node)) {
+      const std::optional<ProcessId> process = living_process(pid);  // a zombie is no process any more
+      auto open = process ? HeldProcess::open(*process) : std::nullopt;
+      if (open) held.emplace(pid, std::move(*open));
+    }
+    if (held.empty()) return;
     // A second look, for numbers that have come to mean another process. All are stopped before one is killed: none
     // can start another, or lose its parent and with it our trace, in between.
     const std::set<pid_t> second_look = find(lab, node);
-    std::erase_if(open, [&](const auto& entry) { return !entry.second || !second_look.contains(entry.first); });
+    std::erase_if(held, [&](const auto& entry) { return !second_look.contains(entry.first); });
     for (const int signal_number : {SIGSTOP, SIGKILL}) {
-      for (const auto& [pid, fd] : open) syscall(SYS_pidfd_send_signal, fd.get(), signal_number, nullptr, 0);
+      // One that is not ours to signal, as what sudo started, is waited for all the same.
+      for (const auto& [pid, process] : held) (void)try_to([&] { process.send(signal_number); });
     }
-    for (const auto& [pid, fd] : open) {
-      pollfd waiting{.fd = fd.get(), .events = POLLIN};
-      while (poll(&waiting, 1, deadline.poll_timeout_ms(1000)) <= 0 && !deadline.expired()) {
-      }
-    }
+    for (const auto& [pid, process] : held) process.wait_until_ended(deadline);
     if (deadline.expired()) throw Error(ErrorCode::kTimeout, fmt::format("processes of lab '{}' do not end", lab));
   }
 }

@@ -16,6 +16,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
 #include "yoke/base/files.h"
+#include "yoke/base/fork_call.h"
 #include "yoke/base/process.h"
 #include "yoke/base/text.h"
 
@@ -138,12 +139,10 @@ void enter_new_user_namespace() {
   Pipe inside = make_pipe();
   Pipe answer = make_pipe();
   const pid_t us = getpid();
-  const pid_t helper = fork();
-  if (helper < 0) throw system_error(errno, "cannot fork");
-  if (helper == 0) {
+  const pid_t helper = fork_call([&]() -> int {
     inside.write_end.reset();
     write_maps_for(us, users, groups, std::move(inside.read_end), answer.write_end);
-  }
+  });
   answer.write_end.reset();
   // The network namespace is for `ip`, which makes links from where it is.
   const bool entered = unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
@@ -152,9 +151,7 @@ void enter_new_user_namespace() {
   inside.write_end.reset();
   char text[1024];
   const std::size_t count = read_some(answer.read_end, text, sizeof text, "the helper's pipe");
-  int status = 0;
-  while (waitpid(helper, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for_child(helper);
   if (!entered) refuse_user_namespace(error_number);
   if (status != 0) {
     throw Error(ErrorCode::kPermission,
@@ -194,16 +191,11 @@ void require_mapped_ids(const char* file) {
 
 // Tried out in a child, because the ways to forbid it are many: capabilities, seccomp, AppArmor, limits.
 void require_namespaces() {
-  const pid_t child = fork();
-  if (child < 0) throw system_error(errno, "cannot fork");
-  if (child == 0) {
+  const int status = run_forked([] {
     const bool may = unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID) == 0 &&
                      mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0;
-    _exit(may ? 0 : errno);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+    return may ? 0 : errno;
+  });
   if (status == 0) return;
   throw Error(ErrorCode::kPermission,
               fmt::format("this machine does not let us make namespaces and mounts: {}",

@@ -1,19 +1,15 @@
 #include "yoke/lab/state.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
-#include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
-#include "yoke/base/interrupt.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/rights.h"
@@ -21,36 +17,29 @@
 
 namespace yoke {
 namespace fs = std::filesystem;
-using namespace literals;
 
 namespace {
 
 fs::path lock_file(const std::string& name) { return lab_folder(name).native() + ".lock"; }
 
-constexpr Seconds kLockLimit{10};
-
-void pause_until(Deadline deadline, const std::string& lab) {
-  if (deadline.expired()) {
-    throw Error(ErrorCode::kConflict, fmt::format("another yoke is changing lab '{}'", lab),
-                "try again when it is done");
-  }
-  real_clock().sleep(20_ms);
-}
-
-bool is_file_at(const UniqueFd& fd, const fs::path& file) {
-  struct stat open {};
-  struct stat there {};
-  return fstat(fd.get(), &open) == 0 && stat(file.c_str(), &there) == 0 && open.st_ino == there.st_ino &&
-         open.st_dev == there.st_dev;
+FileLock lock_lab(const std::string& name, FileLockOptions::Interrupt interrupt) {
+  // Whoever may write here may put a lab of its own in the place of ours.
+  const auto prepare = [] {
+    make_private_folder(labs_folder().parent_path());
+    make_private_folder(labs_folder());
+  };
+  return {lock_file(name),
+          {.busy = fmt::format("another yoke is changing lab '{}'", name),
+           .hint = "try again when it is done",
+           .prepare = prepare,
+           .interrupt = interrupt}};
 }
 
 }  // namespace
 
 fs::path labs_folder() {
   if (geteuid() == 0 && !in_user_namespace()) return "/run/yoke/labs";
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (geteuid() != 0 || (runtime && fs::is_directory(runtime))) return user_runtime_dir() / "labs";
-  return fmt::format("/tmp/yoke-{}/labs", outer_user());  // what user_runtime_dir() says outside of the namespace
+  return user_runtime_dir(outer_user()) / "labs";
 }
 
 fs::path lab_folder(const std::string& name) {
@@ -120,31 +109,15 @@ std::string choose_lab(const std::optional<std::string>& name) {
               fmt::format("name one with --name: {}", fmt::join(labs, ", ")));
 }
 
-LabLock::LabLock(const std::string& name) : name_(name) {
-  const fs::path file = lock_file(name);
-  std::error_code ignored;
-  fs::create_directories(file.parent_path(), ignored);
-  const Deadline deadline = Deadline::after(kLockLimit);
-  while (!try_to_take()) {
-    throw_if_interrupted();
-    pause_until(deadline, name_);
-  }
-}
+LabLock::LabLock(const std::string& name)
+    : name_(name), lock_(lock_lab(name, FileLockOptions::Interrupt::kEndsTheWait)) {}
 
 void LabLock::retake() {
-  fd_.reset();
-  const Deadline deadline = Deadline::after(kLockLimit);
-  while (!try_to_take()) pause_until(deadline, name_);
+  lock_.reset();
+  lock_ = lock_lab(name_, FileLockOptions::Interrupt::kIsIgnored);
 }
 
-// A lock on a file that the one before us has removed since is none.
-bool LabLock::try_to_take() {
-  const fs::path file = lock_file(name_);
-  UniqueFd fd = open_file(file, O_RDWR | O_CREAT, 0600);
-  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0 || !is_file_at(fd, file)) return false;
-  fd_ = std::move(fd);
-  return true;
-}
+const UniqueFd& LabLock::fd() const { return lock_->fd(); }
 
 LabLock::~LabLock() {
   std::error_code ignored;

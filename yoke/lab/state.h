@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "yoke/base/files.h"
+#include "yoke/base/file_lock.h"
 #include "yoke/lab/layout.h"
 
 namespace yoke {
@@ -39,16 +39,14 @@ class LabLock {
   // Lets go of it and takes it again: then every part that we started has recorded itself, or is gone. Not ended by
   // Ctrl-C.
   void retake();
-  const UniqueFd& fd() const { return fd_; }
+  const UniqueFd& fd() const;
   ~LabLock();
   LabLock(const LabLock&) = delete;
   LabLock& operator=(const LabLock&) = delete;
 
  private:
-  bool try_to_take();
-
   std::string name_;
-  UniqueFd fd_;
+  std::optional<FileLock> lock_;
 };
 bool lab_lock_exists(const std::string& name);
 

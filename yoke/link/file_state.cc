@@ -40,7 +40,7 @@ std::vector<std::string> folders_missing_above(const fs::path& file) {
 }  // namespace
 
 void SavedBytes::keep(const std::string& bytes) const {
-  fs::create_directories(folder_);
+  make_private_folder(folder_);
   write_file_atomically(folder_ / sha256_hex(bytes), bytes, {.mode = 0600});
 }
 
@@ -91,9 +91,7 @@ void write_owned_file(const fs::path& file, const std::string& content, int mode
 
 void make_folders(const FileState& state, int mode, FileOwner owner) {
   for (const std::string& folder : state.missing_folders) {
-    if (mkdir(folder.c_str(), static_cast<mode_t>(mode)) != 0 && errno != EEXIST) {
-      throw system_error(errno, fmt::format("cannot make the folder {}", folder));
-    }
+    make_folder(folder, static_cast<mode_t>(mode));
     if (chown(folder.c_str(), static_cast<uid_t>(owner.uid), static_cast<gid_t>(owner.gid)) != 0) {
       throw system_error(errno, fmt::format("cannot give the folder {} its owner", folder));
     }

@@ -1,14 +1,10 @@
 #include "yoke/link/journal.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <thread>
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
@@ -54,25 +50,6 @@ using namespace literals;
 constexpr int kVersion = 1;
 constexpr Seconds kLockLimit{15};
 
-// A step under way when its head was killed comes to its end first.
-UniqueFd lock_folder(const fs::path& folder) {
-  UniqueFd fd = open_file(folder, O_RDONLY | O_DIRECTORY);
-  for (const Deadline limit = Deadline::after(kLockLimit); flock(fd.get(), LOCK_EX | LOCK_NB) != 0;) {
-    if (errno != EWOULDBLOCK && errno != EINTR) throw system_error(errno, "cannot lock " + folder.native());
-    if (limit.expired()) {
-      throw Error(ErrorCode::kConflict, "another 'yoke link' is changing this node", "wait for it, or end it");
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  return fd;
-}
-
-// Whoever held it may have removed the folder with its last record, while we waited for the lock.
-bool is_removed(const UniqueFd& folder) {
-  struct stat found {};
-  return fstat(folder.get(), &found) != 0 || found.st_nlink == 0;
-}
-
 JournalFile read_journal(const fs::path& file) {
   try {
     return from_document<JournalFile>(parse_json(read_file(file), file.native()));
@@ -88,12 +65,16 @@ JournalFile read_journal(const fs::path& file) {
 }  // namespace
 
 Journal::Journal(fs::path folder) : folder_(std::move(folder)), saved_(folder_ / "saved") {
-  while (!lock_ || is_removed(lock_)) {
-    made_folders_ = look_at_file(folder_ / "journal.json").missing_folders;
-    fs::create_directories(folder_);
-    fs::permissions(folder_, fs::perms::owner_all);
-    lock_ = lock_folder(folder_);
-  }
+  // A step under way when its head was killed comes to its end first. Whoever has the lock may remove the folder with
+  // its last record.
+  lock_.emplace(folder_, FileLockOptions{.wait = kLockLimit,
+                                         .busy = "another 'yoke link' is changing this node",
+                                         .hint = "wait for it, or end it",
+                                         .prepare = [&] {
+                                           made_folders_ = look_at_file(folder_ / "journal.json").missing_folders;
+                                           make_folder(folder_.parent_path());
+                                           make_private_folder(folder_);
+                                         }});
   const fs::path file = folder_ / "journal.json";
   if (!fs::exists(file)) return;
   const JournalFile read = read_journal(file);

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "yoke/base/files.h"
+#include "yoke/base/file_lock.h"
 #include "yoke/link/file_state.h"
 #include "yoke/link/step.h"
 
@@ -53,7 +53,7 @@ class Journal {
 
   std::filesystem::path folder_;
   std::vector<std::string> made_folders_;  // by us, outermost first
-  UniqueFd lock_;
+  std::optional<FileLock> lock_;
   SavedBytes saved_;
   std::vector<JournalRecord> records_;
 };

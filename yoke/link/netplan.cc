@@ -125,7 +125,7 @@ std::string render_netplan(const std::vector<NetplanInterface>& interfaces, int 
 void validate_netplan(const std::string& content, const fs::path& file) {
   const ScratchDir root("yoke-netplan");
   const fs::path folder = root.path() / "etc/netplan";
-  fs::create_directories(folder);
+  make_folder(folder);
   std::vector<NetplanFile> others;
   std::error_code failure;
   for (const auto& entry : fs::directory_iterator("/etc/netplan", failure)) {

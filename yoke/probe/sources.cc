@@ -59,9 +59,8 @@ void write_capture(const Sources& sources, const fs::path& folder) {
   Sources recorded = sources;
   recorded.files = recording;
   probe_machine(recorded);
+  make_folder(folder, 0700);  // it tells MAC and IP addresses
   std::error_code failure;
-  fs::create_directories(folder, failure);
-  if (failure) throw system_error(failure.value(), fmt::format("cannot make the folder '{}'", folder.native()));
   if (!fs::is_empty(folder, failure)) {
     throw Error(ErrorCode::kConflict, fmt::format("'{}' is not empty", folder.native()), "name a new folder");
   }

@@ -21,9 +21,7 @@ constexpr std::size_t kControlPathMost = 107 - 17;
 // Who can write here can take over our connections.
 fs::path private_folder(const fs::path& wanted) {
   fs::path folder = wanted.empty() ? user_runtime_dir() / "ssh" : wanted;
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    throw system_error(errno, fmt::format("cannot make the folder {}", folder.native()));
-  }
+  make_folder(folder, 0700);
   struct stat status {};
   if (lstat(folder.c_str(), &status) != 0) throw system_error(errno, fmt::format("cannot look at {}", folder.native()));
   if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 077U) != 0) {
