@@ -12,7 +12,6 @@
 #include "yoke/base/text.h"
 #include "yoke/bench/size.h"
 #include "yoke/cli/cluster_file.h"
-#include "yoke/spec/hardware.h"
 
 namespace yoke {
 namespace {
@@ -59,16 +58,8 @@ int in_range(std::string_view name, int value, int most) {
   return value;
 }
 
-// What the slowest path carries, as the cluster file says, else the catalogue; an unshaped lab has no limit.
-std::optional<LinkLimit> limit_of(const Cluster& cluster) {
-  const int halves = std::max(1, static_cast<int>(cluster.nodes.front().halves.size()));
-  if (cluster.fabric && cluster.fabric->half_rate) {
-    return LinkLimit{.half_rate = *cluster.fabric->half_rate, .halves = halves, .source = "the cluster file"};
-  }
-  const Hardware* hardware = cluster.hardware ? find_hardware(*cluster.hardware) : nullptr;
-  if (!hardware || cluster.lab) return std::nullopt;
-  return LinkLimit{.half_rate = hardware->half_rate, .halves = halves, .source = "the catalogue"};
-}
+Transport transport_of(const BenchArguments& a) { return from_document<Transport>(Document::string(a.transport)); }
+Beside beside_of(const BenchArguments& a) { return from_document<Beside>(Document::string(a.beside)); }
 
 int given_or(int value, int otherwise) { return value == kNotGiven ? otherwise : value; }
 
@@ -198,11 +189,16 @@ int ranks_of(const BenchArguments& a) {
   return static_cast<int>(ranks);
 }
 
+LaunchedRequest launched_request_of(const BenchArguments& a) {
+  return {.ranks = a.ranks == kNotGiven ? std::nullopt : std::optional(a.ranks),
+          .ranks_per_process = ranks_of({.threads = a.threads, .gpus = a.gpus}),
+          .transport = transport_of(a),
+          .beside = beside_of(a)};
+}
+
 RankRequest request_of(const Session& session, const BenchArguments& a, int ranks, CollectiveOptions& options) {
-  RankRequest request{.ranks = ranks,
-                      .transport = from_document<Transport>(Document::string(a.transport)),
-                      .beside = from_document<Beside>(Document::string(a.beside)),
-                      .oversubscribe = a.oversubscribe};
+  RankRequest request{
+      .ranks = ranks, .transport = transport_of(a), .beside = beside_of(a), .oversubscribe = a.oversubscribe};
   if (find_cluster_file(session)) request.cluster = load_session_cluster(session);
   validate(options, rank_count(request));
   check_request(request, options);

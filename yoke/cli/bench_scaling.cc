@@ -3,10 +3,10 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/interrupt.h"
+#include "yoke/bench/collective_ranks.h"
 #include "yoke/bench/scaling.h"
 #include "yoke/cli/bench_keep.h"
 #include "yoke/cli/bench_options.h"
-#include "yoke/cli/bench_ranks.h"
 #include "yoke/cli/commands.h"
 
 namespace yoke {

@@ -39,6 +39,10 @@ struct Example {
 // Where a command does its work. What concerns a cluster is done on its head node: see lab_head.h.
 enum class CommandPlace { kHere, kHead };
 
+// A hidden word is a part of the program that yoke itself starts, on a node or as a rank: no person types it, and no
+// list shows it.
+enum class Visibility { kPublic, kHidden };
+
 struct CommandRow {
   std::string name;
   std::string summary;      // one line, no full stop
@@ -48,6 +52,10 @@ struct CommandRow {
   std::vector<CommandRow> subcommands = {};
   CommandPlace place = CommandPlace::kHere;
   std::vector<std::string> aliases = {};  // other names that are taken, but not listed
+  Visibility visibility = Visibility::kPublic;
+  // Of a hidden word, in place of `prepare`: gets all arguments as they are and returns the exit status, or nothing
+  // where they are not what yoke gives it.
+  std::function<std::optional<int>(const std::vector<std::string>& arguments)> part = {};
 };
 
 }  // namespace yoke
