@@ -1,11 +1,11 @@
 // yoke bench recovery: kill a rank, and see how soon the group goes on.
+#include "yoke/bench/history.h"
 #include "yoke/bench/recovery.h"
 
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
 #include "yoke/bench/size.h"
-#include "yoke/cli/bench_keep.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/rank/start.h"
@@ -21,11 +21,6 @@ struct RecoveryArguments {
 };
 
 RecoveryOptions made_of(const RecoveryArguments& arguments) {
-  if (arguments.rounds < 1 || arguments.rounds > 1000)
-    throw Error(ErrorCode::kUsage, fmt::format("--rounds cannot be {}", arguments.rounds), "1 to 1000");
-  if (arguments.ranks < 0 || arguments.ranks == 1 || arguments.ranks > 256)
-    throw Error(ErrorCode::kUsage, fmt::format("--ranks cannot be {}", arguments.ranks),
-                "2 to 256: somebody must survive");
   const auto size = parse_size(arguments.size);
   if (!size) throw Error(ErrorCode::kUsage, "--size: " + size.error().message(), size.error().hint());
   return {.rounds = arguments.rounds, .size = *size};
@@ -42,7 +37,7 @@ int measure(Session& session, const RecoveryArguments& arguments) {
   } else {
     session.print(recovery_text(result));
   }
-  if (!arguments.no_history) keep(recovery_record(options, ranks, result));
+  if (!arguments.no_history) session.warn(keep_record(recovery_record(options, ranks, result)));
   return kExitOk;
 }
 
@@ -59,8 +54,9 @@ CommandRow bench_recovery_command() {
                        {"yoke bench recovery --rounds 20 --ranks 4 --json", "more of everything, for a program"}},
           .prepare = [](OptionTable& table) -> Action {
             auto arguments = std::make_shared<RecoveryArguments>();
-            table.value("--ranks", "N", "how many ranks in all (one a node, or two on this machine)", arguments->ranks);
-            table.value("--rounds", "N", "how many are killed, one after the other (5)", arguments->rounds);
+            table.value("--ranks", "N", "how many ranks in all (one a node, or two on this machine)", arguments->ranks,
+                        {2, 256});
+            table.value("--rounds", "N", "how many are killed, one after the other (5)", arguments->rounds, {1, 1000});
             table.value("--size", "SIZE", "of each all-reduce (64K)", arguments->size);
             table.flag("--no-history", "do not keep this run in the history", arguments->no_history);
             return [arguments](Session& session) { return measure(session, *arguments); };

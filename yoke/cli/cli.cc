@@ -281,6 +281,10 @@ void Session::print(std::string_view text) const {
 
 void Session::print_json(const Document& document) const { print(yoke::print_json(document) + "\n"); }
 
+void Session::warn(const std::vector<std::string>& warnings) const {
+  for (const std::string& warning : warnings) log(LogLevel::kWarning, "{}", warning);
+}
+
 int run_command_line(const std::vector<std::string>& arguments) {
   Session session;
   // Known before options are read: what is wrong with one of them is told in JSON too.

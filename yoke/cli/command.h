@@ -23,6 +23,7 @@ struct Session {
 
   void print(std::string_view text) const;          // to standard output; an Error where that fails
   void print_json(const Document& document) const;  // indented, with its line end
+  void warn(const std::vector<std::string>& warnings) const;
 };
 
 // What stands under "error" in a command's JSON (docs/errors.md).
