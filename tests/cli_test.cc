@@ -13,6 +13,7 @@
 
 #include "tests/mistake.h"
 #include "tests/program.h"
+#include "tests/terminal.h"
 #include "yoke/base/build_info.h"
 #include "yoke/base/error.h"
 #include "yoke/base/json.h"
@@ -115,6 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Mistake{"MistypedCommand", {"verison"}, 2, "has no command 'verison'", "did you mean 'version'?"},
         Mistake{"UnknownCommand", {"zzzz"}, 2, "has no command 'zzzz'", "the commands are"},
+        Mistake{"HiddenWord", {"node", "x"}, 2, "'node' is a part of yoke that other commands start", "yoke help"},
+        Mistake{"HiddenRank", {"rank", "engine"}, 2, "'rank' is a part of yoke that other commands start", "yoke help"},
         Mistake{"MistypedSubcommand", {"cluster", "shw"}, 2, "'yoke cluster' has no command 'shw'", "'show'"},
         Mistake{"GroupAlone", {"cluster"}, 2, "'yoke cluster' needs a command", "show"},
         Mistake{"MistypedOption", {"version", "--jsno"}, 2, "'yoke version' has no option '--jsno'", "'--json'"},
@@ -278,6 +281,16 @@ TEST(Docs, ClusterFilesShownAreValid) {
     EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
   }
   EXPECT_GE(found, 2);
+}
+
+// Without that a person would sit before a program that waits for words in a language of its own.
+TEST(HiddenWords, SayOneSentenceOnATerminal) {
+  for (const char* word : {"node", "link-agent", "check-node", "lab-keeper", "rank"}) {
+    const ScratchDir scratch;
+    Terminal terminal(scratch.path(), {word});
+    EXPECT_TRUE(terminal.shows("is a part of yoke that other commands start: it ")) << terminal.screen();
+    EXPECT_EQ(terminal.exit_status(), 2) << word;
+  }
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct LongRun {
       if (pid <= 0) continue;
       const auto environment = try_to([&] { return read_file(entry.path() / "environ"); });
       const auto line = try_to([&] { return read_file(entry.path() / "cmdline"); });
-      if (!environment || !line || line->find("engine-rank") == std::string::npos) continue;
+      if (!environment || !line || line->find(std::string("rank\0engine", 11)) == std::string::npos) continue;
       if (environment->find(std::string(kMark) + "=" + mark) == std::string::npos) continue;
       if (number && environment->find(fmt::format("YOKE_RANK={}", *number)) == std::string::npos) continue;
       found.push_back(pid);

@@ -48,8 +48,8 @@ TEST(BenchRecovery, ARankThatHasEndedIsNotWaitedFor) {
   const ScratchDir scratch;
   const Outcome outcome =
       run_yoke({"job", "run", "--ranks", "2", "--policy", "restart", "--", "sh", "-c",
-                "[ $YOKE_RANK = 0 ] || exec $PROGRAM bench-recovery-rank"},
-               {.environment = {{"YOKE_RECOVERY_TASK", R"({"rounds": 0, "size": 65536})"}, {"PROGRAM", YOKE_PROGRAM}},
+                "[ $YOKE_RANK = 0 ] || exec $PROGRAM rank recovery"},
+               {.environment = {{"YOKE_RANK_TASK", R"({"rounds": 0, "size": 65536})"}, {"PROGRAM", YOKE_PROGRAM}},
                 .folder = scratch.path(),
                 .timeout = 20_s});
   EXPECT_EQ(outcome.exit_status, info(ErrorCode::kUnavailable).exit_status) << outcome.err;
@@ -61,12 +61,12 @@ TEST(BenchRecovery, ARankThatHasEndedIsNotWaitedFor) {
 TEST(LabTimingEarlyDeath, DelaysTheOthersByAMoment) {
   const std::string rank =
       R"(if [ $YOKE_RANK = 2 ] && mkdir once; then rank=$$; (sleep $DELAY; kill -9 $rank) >/dev/null 2>&1 & fi; )"
-      R"(exec $PROGRAM bench-recovery-rank)";
+      R"(exec $PROGRAM rank recovery)";
   for (const char* delay : {"0", "0.01", "0.02", "0.03", "0.04", "0.05", "0.07", "0.1"}) {
     const ScratchDir scratch;
     const Instant begin = real_clock().now();
     const Outcome outcome = run_yoke({"job", "run", "--ranks", "3", "--policy", "restart", "--", "sh", "-c", rank},
-                                     {.environment = {{"YOKE_RECOVERY_TASK", R"({"rounds": 0, "size": 4194304})"},
+                                     {.environment = {{"YOKE_RANK_TASK", R"({"rounds": 0, "size": 4194304})"},
                                                       {"DELAY", delay},
                                                       {"PROGRAM", YOKE_PROGRAM}},
                                       .folder = scratch.path(),

@@ -325,7 +325,7 @@ TEST_F(RunInALab, EveryNodeHoldsAPartAndADeadRankComesBack) {
                    .folder = lab_->folder});
   // Killed in mid-answer: after its first words, of some hundred.
   EXPECT_NE(process.read_bytes(OutputStream::kOut, 64, Deadline::after(60_s)), "");
-  EXPECT_TRUE(lab_->exec("2", {"pkill", "-KILL", "-f", "engine-rank"}).ok());
+  EXPECT_TRUE(lab_->exec("2", {"pkill", "-KILL", "-f", "yoke rank engine"}).ok());
   const auto outcome = process.wait(Deadline::after(90_s));
   ASSERT_TRUE(outcome && outcome->ok()) << outcome->err;
   EXPECT_THAT(outcome->err, HasSubstr("1 recovery"));

@@ -275,4 +275,12 @@ Kept keep_record(const RunRecord& record, const fs::path& file) {
   return kept;
 }
 
+std::vector<std::string> keep_record(const RunRecord& record) {
+  try {
+    return keep_record(record, history_file()).warnings;
+  } catch (const Error& error) {  // the data folder itself
+    return {fmt::format("not in the history: {}", error.message())};
+  }
+}
+
 }  // namespace yoke

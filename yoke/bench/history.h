@@ -62,5 +62,7 @@ struct Kept {
   std::vector<std::string> warnings;
 };
 Kept keep_record(const RunRecord& record, const std::filesystem::path& file);
+// The same in the user's history; the warnings.
+std::vector<std::string> keep_record(const RunRecord& record);
 
 }  // namespace yoke

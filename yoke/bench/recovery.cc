@@ -8,8 +8,10 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/json.h"
 #include "yoke/bench/memory_guard.h"
 #include "yoke/bench/sample_stats.h"
+#include "yoke/rank/start.h"
 #include "yoke/report/table.h"
 
 namespace yoke {
@@ -28,6 +30,7 @@ void visit_fields(Visitor& visit, RecoveryResult& result) {
 
 namespace {
 
+constexpr const char* kRecoveryKind = "recovery";
 constexpr int kStepsPerRound = 100;
 
 // One rank's work: steps that all ranks count alike.
@@ -127,9 +130,37 @@ class Work {
   bool was_rebuilt_ = false;
 };
 
+void run_recovery_rank(const RankPlace& place, const Document& task) {
+  const auto world = join_world(place, {});
+  const RecoveryResult result = run_recovery(*world, recovery_options_from_json(task));
+  if (place.rank == 0) fmt::print("{}\n", print_json(to_json(result), JsonLayout::kOneLine));
+}
+
 }  // namespace
 
 RecoveryResult run_recovery(World& world, const RecoveryOptions& options) { return Work(world, options).run(); }
+
+RecoveryResult measure_recovery(const RecoveryOptions& options, int ranks, const std::optional<Cluster>& cluster) {
+  std::string written;
+  Ranks::start({.name = "bench-recovery",
+                .task = {.kind = kRecoveryKind, .content = to_json(options)},
+                .ranks = ranks,
+                .cluster = cluster,
+                .policy = JobPolicy::kRestart,
+                .restarts_most = options.rounds,
+                .on_output = [&](std::string_view bytes) { written += bytes; }})
+      ->wait();
+  const RecoveryResult result = recovery_from_json(parse_json(written, "what rank 0 wrote"));
+  if (result.size_most)
+    throw Error(ErrorCode::kExhausted,
+                fmt::format("the nodes have no memory for buffers of {}", to_string(options.size)),
+                fmt::format("--size {}M is the most", result.size_most->value >> 20));
+  return result;
+}
+
+RankKind recovery_rank_kind() {
+  return {.name = kRecoveryKind, .started_by = "yoke bench recovery", .run = run_recovery_rank};
+}
 
 std::string recovery_text(const RecoveryResult& result) {
   Table table{.columns = {{.header = "round", .align = TextAlign::kRight},

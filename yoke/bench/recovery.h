@@ -8,7 +8,9 @@
 
 #include "yoke/base/document.h"
 #include "yoke/bench/run_record.h"
+#include "yoke/rank/rank_part.h"
 #include "yoke/rank/world.h"
+#include "yoke/spec/cluster.h"
 
 namespace yoke {
 
@@ -26,6 +28,11 @@ struct RecoveryResult {
 // The same call on all ranks, also on those that are started in the place of killed ones. Results that are wrong throw.
 // What the ranks have too little memory for they do not begin: none is to fail, as the job would start it again.
 RecoveryResult run_recovery(World& world, const RecoveryOptions& options);
+
+// Starts so many ranks on the cluster, or on this machine, and returns what they measured. Throws Error(kExhausted)
+// where they lack the memory.
+RecoveryResult measure_recovery(const RecoveryOptions& options, int ranks, const std::optional<Cluster>& cluster);
+RankKind recovery_rank_kind();  // `yoke rank recovery`
 
 std::string recovery_text(const RecoveryResult& result);
 RunRecord recovery_record(const RecoveryOptions& options, int ranks, const RecoveryResult& result);

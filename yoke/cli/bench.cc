@@ -7,13 +7,13 @@
 #include "yoke/base/interrupt.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
+#include "yoke/bench/collective_ranks.h"
+#include "yoke/bench/history.h"
 #include "yoke/bench/perf_files.h"
 #include "yoke/bench/perf_table.h"
 #include "yoke/bench/report_page.h"
 #include "yoke/bench/shape.h"
-#include "yoke/cli/bench_keep.h"
 #include "yoke/cli/bench_options.h"
-#include "yoke/cli/bench_ranks.h"
 #include "yoke/cli/commands.h"
 #include "yoke/report/svg_chart.h"
 
@@ -55,7 +55,7 @@ int finish(Session& session, const BenchArguments& arguments, const CollectiveRu
   outputs.write("JSON", arguments.json_file, print_json(perf_json(run, command_line())) + "\n");
   outputs.write("CSV", arguments.csv_file, perf_csv(run));
   if (!arguments.plot_file.empty()) outputs.write("SVG", arguments.plot_file, render_svg(bandwidth_chart(run)));
-  if (!arguments.no_history && !run.rows.empty()) keep(record_of(run));
+  if (!arguments.no_history && !run.rows.empty()) session.warn(keep_record(record_of(run)));
   const auto ended_well = try_to([&] {
     throw_if_interrupted();
     if (run.failure) throw to_error(*run.failure);
@@ -82,7 +82,7 @@ int measure(Session& session, const BenchArguments& arguments, CollectiveKind ki
   TableSink table([&](std::string_view text) { session.print(text); });
   CollectiveSink* sink = session.json ? nullptr : &table;
   if (const auto place = find_rank_place(environment_now()); place && is_one_of_ranks(*place)) {
-    check_launched(*place, arguments);
+    check_launched(*place, launched_request_of(arguments));
     const RankRequest request = request_of(session, arguments, place->size, options);
     const auto run = run_as_rank(*place, request, options, sink);
     return run ? finish(session, arguments, *run) : kExitOk;

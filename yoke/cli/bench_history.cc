@@ -19,11 +19,7 @@ struct HistoryArguments {
   std::filesystem::path file;
 };
 
-int checked_limit(int limit) {
-  if (limit < 1 || limit > 1'000'000)
-    throw Error(ErrorCode::kUsage, fmt::format("--limit cannot be {}", limit), "1 to 1000000");
-  return limit;
-}
+constexpr NumberRange kLimit{1, 1'000'000};
 
 std::unique_ptr<History> open_history() {
   auto history = std::make_unique<History>(history_file());
@@ -32,7 +28,7 @@ std::unique_ptr<History> open_history() {
 }
 
 int list_runs(Session& session, const HistoryArguments& arguments) {
-  const std::vector<RunRecord> records = open_history()->recent(checked_limit(arguments.limit));
+  const std::vector<RunRecord> records = open_history()->recent(arguments.limit);
   if (session.json) {
     Document runs = Document::list();
     for (const RunRecord& record : records) runs.items.push_back(to_json(record));
@@ -72,7 +68,7 @@ int compare(Session& session, const HistoryArguments& arguments) {
 }
 
 int report(Session& session, const HistoryArguments& arguments) {
-  const std::vector<RunRecord> records = open_history()->recent(checked_limit(arguments.limit));
+  const std::vector<RunRecord> records = open_history()->recent(arguments.limit);
   if (records.empty())
     throw Error(ErrorCode::kNotFound, "there is nothing to report: the history is empty",
                 "measure something first, such as 'yoke bench all-reduce'");
@@ -95,7 +91,7 @@ CommandRow history_command() {
           .examples = {{"yoke bench history", "the last twenty"}, {"yoke bench history --limit 1 --json", "the last"}},
           .prepare = [](OptionTable& table) -> Action {
             auto arguments = std::make_shared<HistoryArguments>();
-            table.value("--limit", "N", "at most so many (20)", arguments->limit);
+            table.value("--limit", "N", "at most so many (20)", arguments->limit, kLimit);
             return [arguments](Session& session) { return list_runs(session, *arguments); };
           }};
 }
@@ -125,7 +121,7 @@ CommandRow report_command() {
             auto arguments = std::make_shared<HistoryArguments>();
             arguments->file = "report.html";
             table.value("-o,--output", "FILE", "the page (report.html); overwritten", arguments->file);
-            table.value("--limit", "N", "at most so many runs (20)", arguments->limit);
+            table.value("--limit", "N", "at most so many runs (20)", arguments->limit, kLimit);
             return [arguments](Session& session) { return report(session, *arguments); };
           }};
 }

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
+#include "yoke/bench/history.h"
 #include "yoke/bench/machine_facts.h"
 #include "yoke/bench/matmul_rate.h"
 #include "yoke/bench/memory_rate.h"
 #include "yoke/bench/size.h"
-#include "yoke/cli/bench_keep.h"
 #include "yoke/cli/commands.h"
 
 namespace yoke {
@@ -14,7 +14,7 @@ namespace {
 
 struct MachineArguments {
   int cores = 0;  // 0: all
-  int rounds = 0;
+  std::optional<int> rounds;
   std::string block;
   int depth = 512;
   bool no_history = false;
@@ -29,15 +29,9 @@ std::vector<int> chosen_cores(int wanted) {
   return cores;
 }
 
-int chosen_rounds(int wanted, int otherwise) {
-  if (wanted < 0 || wanted > 100'000)
-    throw Error(ErrorCode::kUsage, fmt::format("--rounds cannot be {}", wanted), "1 to 100000");
-  return wanted == 0 ? otherwise : wanted;
-}
-
 void declare_shared(OptionTable& table, MachineArguments& arguments) {
   table.value("--cores", "N", "use the first N cores (all that the system gives us)", arguments.cores);
-  table.value("--rounds", "N", "rounds that are timed", arguments.rounds);
+  table.value("--rounds", "N", "rounds that are timed", arguments.rounds, {1, 100'000});
   table.flag("--no-history", "do not keep this run in the history", arguments.no_history);
 }
 
@@ -48,12 +42,12 @@ int show(Session& session, const MachineArguments& arguments, const Result& resu
   } else {
     session.print(text);
   }
-  if (!arguments.no_history) keep(record_of(result));
+  if (!arguments.no_history) session.warn(keep_record(record_of(result)));
   return kExitOk;
 }
 
 int measure_memory_here(Session& session, const MachineArguments& arguments) {
-  MemoryOptions options{.rounds = chosen_rounds(arguments.rounds, 15), .cores = chosen_cores(arguments.cores)};
+  MemoryOptions options{.rounds = arguments.rounds.value_or(15), .cores = chosen_cores(arguments.cores)};
   if (!arguments.block.empty()) {
     const auto block = parse_size(arguments.block);
     if (!block) throw Error(ErrorCode::kUsage, "--block: " + block.error().message(), block.error().hint());
@@ -66,10 +60,8 @@ int measure_memory_here(Session& session, const MachineArguments& arguments) {
 }
 
 int measure_matmul_here(Session& session, const MachineArguments& arguments) {
-  if (arguments.depth < 16 || arguments.depth > 4096)
-    throw Error(ErrorCode::kUsage, fmt::format("--size cannot be {}", arguments.depth), "16 to 4096");
   const std::vector<MatmulRate> rates = measure_matmul(
-      {.depth = arguments.depth, .rounds = chosen_rounds(arguments.rounds, 7), .cores = chosen_cores(arguments.cores)});
+      {.depth = arguments.depth, .rounds = arguments.rounds.value_or(7), .cores = chosen_cores(arguments.cores)});
   return show(session, arguments, rates, matmul_text(rates));
 }
 
@@ -98,7 +90,7 @@ CommandRow matmul_command() {
           .prepare = [](OptionTable& table) -> Action {
             auto arguments = std::make_shared<MachineArguments>();
             declare_shared(table, *arguments);
-            table.value("--size", "N", "of the square matrices (512)", arguments->depth);
+            table.value("--size", "N", "of the square matrices (512)", arguments->depth, {16, 4096});
             return [arguments](Session& session) { return measure_matmul_here(session, *arguments); };
           }};
 }

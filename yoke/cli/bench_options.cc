@@ -12,7 +12,6 @@
 #include "yoke/base/text.h"
 #include "yoke/bench/size.h"
 #include "yoke/cli/cluster_file.h"
-#include "yoke/spec/hardware.h"
 
 namespace yoke {
 namespace {
@@ -53,22 +52,8 @@ int root_option(const std::string& text) {
   return root;
 }
 
-int in_range(std::string_view name, int value, int most) {
-  if (value < 0 || value > most)
-    throw Error(ErrorCode::kUsage, fmt::format("{} cannot be {}", name, value), fmt::format("0 to {}", most));
-  return value;
-}
-
-// What the slowest path carries, as the cluster file says, else the catalogue; an unshaped lab has no limit.
-std::optional<LinkLimit> limit_of(const Cluster& cluster) {
-  const int halves = std::max(1, static_cast<int>(cluster.nodes.front().halves.size()));
-  if (cluster.fabric && cluster.fabric->half_rate) {
-    return LinkLimit{.half_rate = *cluster.fabric->half_rate, .halves = halves, .source = "the cluster file"};
-  }
-  const Hardware* hardware = cluster.hardware ? find_hardware(*cluster.hardware) : nullptr;
-  if (!hardware || cluster.lab) return std::nullopt;
-  return LinkLimit{.half_rate = hardware->half_rate, .halves = halves, .source = "the catalogue"};
-}
+Transport transport_of(const BenchArguments& a) { return from_document<Transport>(Document::string(a.transport)); }
+Beside beside_of(const BenchArguments& a) { return from_document<Beside>(Document::string(a.beside)); }
 
 int given_or(int value, int otherwise) { return value == kNotGiven ? otherwise : value; }
 
@@ -116,9 +101,10 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
   table.value("-N,--run_cycles", "N", "how often all sizes are gone through (1); 0: until you stop it", a.cycles);
   table.value("-r,--root", "RANK", "the root, or -1 or all for each in turn (0)", a.root);
   table.value("-z,--blocking", "0-3",
-              "1: wait and barrier after each iteration, 2: wait, 3: as 1 without the barrier's time (0)", a.blocking);
+              "1: wait and barrier after each iteration, 2: wait, 3: as 1 without the barrier's time (0)", a.blocking,
+              {0, 3});
   table.value("-a,--average", "0-3", "the time of 0: rank 0, 1: the mean, 2: the fastest, 3: the slowest rank (1)",
-              a.average);
+              a.average, {0, 3});
   table.value("-C,--report_cputime", "0|1", "1: the time until operations were handed over", a.cpu_time);
   table.value("-S,--report_timestamps", "0|1", "1: the time of day at each row", a.timestamps);
   table.value("-I,--per_iter_timing", "0|1", "1: columns and JSON of single iterations", a.per_iteration);
@@ -133,7 +119,7 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
   table.value("--plot", "FILE.svg", "also draw bus bandwidth over size", a.plot_file);
   table.value("--link-rate", "RATE", "what one half of the slowest link carries (such as 100Gb/s), for the verdict",
               a.link_rate);
-  table.value("--halves", "N", "how many halves the link has (1)", a.halves);
+  table.value("--halves", "N", "how many halves the link has (1)", a.halves, {.least = 1});
   table.value("-t,--nthreads", "N", "with -g: ranks on this machine, as in nccl-tests", a.threads);
   table.value("-g,--ngpus", "N", "with -t: ranks on this machine, as in nccl-tests", a.gpus);
   table.value("-p,--parallel_init", "0|1", "accepted for compatibility, ignored", a.parallel_init);
@@ -162,8 +148,8 @@ CollectiveOptions made_of(const BenchArguments& a, CollectiveKind kind) {
                             .types = parse_types(a.type),
                             .ops = parse_ops(a.op),
                             .root = root_option(a.root),
-                            .blocking = static_cast<Blocking>(in_range("--blocking", a.blocking, 3)),
-                            .average = static_cast<RankAverage>(in_range("--average", a.average, 3)),
+                            .blocking = static_cast<Blocking>(a.blocking),
+                            .average = static_cast<RankAverage>(a.average),
                             .report_cpu_time = a.cpu_time != 0,
                             .report_timestamps = a.timestamps != 0,
                             .per_iteration = a.per_iteration != 0,
@@ -171,7 +157,6 @@ CollectiveOptions made_of(const BenchArguments& a, CollectiveKind kind) {
                             .unalign = a.unalign,
                             .timeout = timeout_option(a.timeout),
                             .notes = notes_of(a, kind)};
-  if (a.halves < 1) throw Error(ErrorCode::kUsage, fmt::format("--halves cannot be {}", a.halves), "at least 1");
   if (a.link_rate.value > 0)
     options.limit = LinkLimit{.half_rate = a.link_rate, .halves = a.halves, .source = "--link-rate"};
   if (const char* wanted = std::getenv("NCCL_TESTS_MIN_BW"); wanted && *wanted)
@@ -198,11 +183,16 @@ int ranks_of(const BenchArguments& a) {
   return static_cast<int>(ranks);
 }
 
+LaunchedRequest launched_request_of(const BenchArguments& a) {
+  return {.ranks = a.ranks == kNotGiven ? std::nullopt : std::optional(a.ranks),
+          .ranks_per_process = ranks_of({.threads = a.threads, .gpus = a.gpus}),
+          .transport = transport_of(a),
+          .beside = beside_of(a)};
+}
+
 RankRequest request_of(const Session& session, const BenchArguments& a, int ranks, CollectiveOptions& options) {
-  RankRequest request{.ranks = ranks,
-                      .transport = from_document<Transport>(Document::string(a.transport)),
-                      .beside = from_document<Beside>(Document::string(a.beside)),
-                      .oversubscribe = a.oversubscribe};
+  RankRequest request{
+      .ranks = ranks, .transport = transport_of(a), .beside = beside_of(a), .oversubscribe = a.oversubscribe};
   if (find_cluster_file(session)) request.cluster = load_session_cluster(session);
   validate(options, rank_count(request));
   check_request(request, options);

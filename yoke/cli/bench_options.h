@@ -6,7 +6,7 @@
 #include <string>
 
 #include "yoke/bench/collective_options.h"
-#include "yoke/cli/bench_ranks.h"
+#include "yoke/bench/collective_request.h"
 #include "yoke/cli/command.h"
 #include "yoke/cli/options.h"
 
@@ -38,10 +38,8 @@ void declare_collective(OptionTable& table, BenchArguments& arguments);
 CollectiveOptions made_of(const BenchArguments& arguments, CollectiveKind kind);
 // --ranks, else -t times -g where either is given, else 0: as many as there are nodes, or two.
 int ranks_of(const BenchArguments& arguments);
-// Throws Error(kUsage) for a choice of options that contradict each other, kUnsupported for what this machine lacks.
-void check_request(const RankRequest& request, const CollectiveOptions& options);
-// A launcher started this process as one of several ranks: throws Error(kUsage) for options that say otherwise.
-void check_launched(const RankPlace& place, const BenchArguments& arguments);
+// As check_launched() takes it.
+LaunchedRequest launched_request_of(const BenchArguments& arguments);
 // From where the ranks come, checked, with the cluster that the session names; sets the limit that the cluster file or
 // the catalogue gives the link where none was given by hand.
 RankRequest request_of(const Session& session, const BenchArguments& arguments, int ranks, CollectiveOptions& options);

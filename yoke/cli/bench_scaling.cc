@@ -3,10 +3,10 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/interrupt.h"
+#include "yoke/bench/collective_ranks.h"
+#include "yoke/bench/history.h"
 #include "yoke/bench/scaling.h"
-#include "yoke/cli/bench_keep.h"
 #include "yoke/cli/bench_options.h"
-#include "yoke/cli/bench_ranks.h"
 #include "yoke/cli/commands.h"
 
 namespace yoke {
@@ -36,7 +36,7 @@ int measure(Session& session, const ScalingArguments& arguments) {
     session.print(scaling_text(runs));
     if (!passed) session.print("Some results were wrong.\n");
   }
-  if (!arguments.bench.no_history) keep(scaling_record(runs));
+  if (!arguments.bench.no_history) session.warn(keep_record(scaling_record(runs)));
   return passed ? kExitOk : kExitFindings;
 }
 

@@ -10,10 +10,10 @@
 #include "yoke/base/json.h"
 #include "yoke/base/line_buffer.h"
 #include "yoke/base/text.h"
-#include "yoke/cli/answer_text.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/engine_session.h"
 #include "yoke/cli/sampling_options.h"
+#include "yoke/serve/answer_text.h"
 
 namespace yoke {
 namespace {
@@ -44,10 +44,10 @@ class Typed {
         return {.kind = Input::Kind::kLine, .line = *std::move(line)};
       }
       if (ended_) return {};
-      if (const auto number = engine.take_interrupt()) {
+      if (const auto number = engine.client().take_interrupt()) {
         return {.kind = Input::Kind::kInterrupt, .signal_number = *number};
       }
-      engine.idle(0_s);
+      engine.client().idle(0_s);
       read_more();
     }
   }
@@ -95,7 +95,7 @@ class Chat {
       if (at_terminal_) engine_.print("> ");
       const Input input = typed.wait(engine_);
       if (input.kind == Input::Kind::kInterrupt) {
-        if (input.signal_number != SIGINT) engine_.end_for(input.signal_number);
+        if (input.signal_number != SIGINT) engine_.client().end_for(input.signal_number);
         if (std::exchange(interrupted, true)) break;
         engine_.print("\n");
         engine_.note("Ctrl-C again ends the chat, as do Ctrl-D and /quit");

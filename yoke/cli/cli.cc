@@ -176,8 +176,22 @@ class Parser {
   bool version_ = false;
 };
 
+// Yoke starts a hidden word with its own arguments, and never on a terminal; a person gets one sentence.
+int run_hidden(const CommandRow& row, const std::vector<std::string>& arguments) {
+  if (!isatty(STDIN_FILENO)) {
+    if (const auto status = row.part(arguments)) return *status;
+  }
+  throw Error(ErrorCode::kUsage,
+              fmt::format("'{}' is a part of yoke that other commands start: it {}", row.name, row.summary),
+              "'yoke help' lists the commands");
+}
+
 int dispatch(const std::vector<std::string>& arguments, Session& session) {
-  const std::vector<CommandRow> commands = command_table();
+  std::vector<CommandRow> commands = command_table();
+  for (const CommandRow& row : commands) {
+    if (row.part && !arguments.empty() && arguments[0] == row.name) return run_hidden(row, arguments);
+  }
+  std::erase_if(commands, [](const CommandRow& row) { return row.visibility == Visibility::kHidden; });
   Parser parser(commands, session);
   const Bound* bound = nullptr;
   try {
@@ -266,6 +280,10 @@ void Session::print(std::string_view text) const {
 }
 
 void Session::print_json(const Document& document) const { print(yoke::print_json(document) + "\n"); }
+
+void Session::warn(const std::vector<std::string>& warnings) const {
+  for (const std::string& warning : warnings) log(LogLevel::kWarning, "{}", warning);
+}
 
 int run_command_line(const std::vector<std::string>& arguments) {
   Session session;

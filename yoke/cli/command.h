@@ -23,6 +23,7 @@ struct Session {
 
   void print(std::string_view text) const;          // to standard output; an Error where that fails
   void print_json(const Document& document) const;  // indented, with its line end
+  void warn(const std::vector<std::string>& warnings) const;
 };
 
 // What stands under "error" in a command's JSON (docs/errors.md).
@@ -39,6 +40,10 @@ struct Example {
 // Where a command does its work. What concerns a cluster is done on its head node: see lab_head.h.
 enum class CommandPlace { kHere, kHead };
 
+// A hidden word is a part of the program that yoke itself starts, on a node or as a rank: no person types it, and no
+// list shows it.
+enum class Visibility { kPublic, kHidden };
+
 struct CommandRow {
   std::string name;
   std::string summary;      // one line, no full stop
@@ -48,6 +53,10 @@ struct CommandRow {
   std::vector<CommandRow> subcommands = {};
   CommandPlace place = CommandPlace::kHere;
   std::vector<std::string> aliases = {};  // other names that are taken, but not listed
+  Visibility visibility = Visibility::kPublic;
+  // Of a hidden word, in place of `prepare`: gets all arguments as they are and returns the exit status, or nothing
+  // where they are not what yoke gives it.
+  std::function<std::optional<int>(const std::vector<std::string>& arguments)> part = {};
 };
 
 }  // namespace yoke

@@ -1,4 +1,5 @@
-// The table of all commands. Adding one: a file with its function, its name here, its line in commands.cc.
+// The table of all words that follow `yoke`. Adding a command: a file with its function, its name here, its line in
+// commands.cc.
 #pragma once
 #include <vector>
 
@@ -6,7 +7,8 @@
 
 namespace yoke {
 
-std::vector<CommandRow> command_table();
+std::vector<CommandRow> command_table();    // public and hidden words
+std::vector<CommandRow> public_commands();  // what help, the man page and completion show
 
 CommandRow bench_command();
 std::vector<CommandRow> bench_history_commands();  // of bench_command

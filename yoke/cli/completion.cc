@@ -86,7 +86,7 @@ CommandRow completion_command() {
             auto shell = std::make_shared<std::string>();
             options.positional("SHELL", "bash", *shell, Presence::kRequired, {"bash"});
             return [shell](Session& session) {
-              session.print(bash_completion(command_table()));
+              session.print(bash_completion(public_commands()));
               return kExitOk;
             };
           }};
@@ -99,7 +99,7 @@ CommandRow man_command() {
           .examples = {{"yoke man | man -l -", "to read it"}},
           .prepare = [](OptionTable&) -> Action {
             return [](Session& session) {
-              session.print(man_page(command_table()));
+              session.print(man_page(public_commands()));
               return kExitOk;
             };
           }};
@@ -120,7 +120,7 @@ std::vector<std::string> names_of(const std::vector<CommandRow>& commands) {
 
 // What `yoke WORDS --help` prints.
 std::string help_for(const std::vector<std::string>& words) {
-  const std::vector<CommandRow> table = command_table();
+  const std::vector<CommandRow> table = public_commands();
   const std::vector<CommandRow>* choices = &table;
   std::vector<std::string> path = {"yoke"};
   const CommandRow* found = nullptr;
@@ -154,7 +154,7 @@ CommandRow help_command() {
                        {"yoke help exit", "all exit statuses"}},
           .prepare = [](OptionTable& options) -> Action {
             auto topic = std::make_shared<std::vector<std::string>>();
-            std::vector<std::string> choices = names_of(command_table());
+            std::vector<std::string> choices = names_of(public_commands());
             choices.emplace_back("exit");
             options.positionals("TOPIC", "a command, and one of its own; or exit: the exit statuses", *topic,
                                 Presence::kOptional, std::move(choices));

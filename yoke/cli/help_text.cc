@@ -40,7 +40,7 @@ std::string option_lines(const OptionTable& options, bool positional) {
   std::vector<std::pair<std::string, std::string>> rows;
   for (const OptionRow& row : options.rows()) {
     const bool is_positional = row.kind != OptionRow::Kind::kFlag && row.kind != OptionRow::Kind::kValue;
-    if (is_positional == positional) rows.emplace_back(left_side(row), row.help);
+    if (is_positional == positional) rows.emplace_back(left_side(row), help_of(row));
   }
   return two_columns(rows);
 }
@@ -80,6 +80,11 @@ std::string subcommand_lines(const std::vector<CommandRow>& commands) {
 }
 
 }  // namespace
+
+std::string help_of(const OptionRow& row) {
+  const std::string range = to_string(row.range);
+  return range.empty() ? row.help : fmt::format("{}; {}", row.help, range);
+}
 
 OptionTable shared_options(Session& session) {
   OptionTable options;

@@ -10,6 +10,9 @@ namespace yoke {
 // The options that every command takes.
 OptionTable shared_options(Session& session);
 
+// An option's help with the range that its row has.
+std::string help_of(const OptionRow& row);
+
 // `path` is what leads to the command, itself included: {"yoke", "cluster", "show"}.
 std::string help_text(const std::vector<std::string>& path, const CommandRow& command);
 std::string overview_text(const std::vector<CommandRow>& commands);

@@ -7,7 +7,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/progress.h"
-#include "yoke/cli/bench_ranks.h"
+#include "yoke/bench/collective_ranks.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/link_text.h"

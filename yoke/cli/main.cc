@@ -4,13 +4,7 @@
 #include <cstdlib>
 
 #include "yoke/base/interrupt.h"
-#include "yoke/cli/bench_ranks.h"
-#include "yoke/cli/check_node.h"
 #include "yoke/cli/cli.h"
-#include "yoke/job/supervisor.h"
-#include "yoke/lab/lab.h"
-#include "yoke/link/agent.h"
-#include "yoke/serve/engine_task.h"
 
 int main(int argc, char** argv) {
   // Descriptors 0 to 2 must be taken, or the next file opened becomes "standard output". A closed one is filled with
@@ -19,12 +13,5 @@ int main(int argc, char** argv) {
     if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) != fd) return EXIT_FAILURE;
   }
   yoke::install_interrupt_handlers();
-  if (const auto status = yoke::run_lab_part({argv + 1, argv + argc})) return *status;
-  if (const auto status = yoke::run_job_part({argv + 1, argv + argc})) return *status;
-  if (const auto status = yoke::run_link_part({argv + 1, argv + argc})) return *status;
-  if (const auto status = yoke::run_bench_part({argv + 1, argv + argc})) return *status;
-  if (const auto status = yoke::run_engine_part({argv + 1, argv + argc})) return *status;
-  if (const auto status = yoke::run_recovery_part({argv + 1, argv + argc})) return *status;
-  if (const auto status = yoke::run_check_part({argv + 1, argv + argc})) return *status;
   return yoke::run_command_line({argv + 1, argv + argc});
 }

@@ -29,7 +29,7 @@ std::string roff(std::string_view text) {
 void add_options(const OptionTable& options, std::string& out) {
   for (const OptionRow& row : options.rows()) {
     out += fmt::format(".TP\n.B {}\n{}\n", roff(row.value_name.empty() ? row.name : row.name + " " + row.value_name),
-                       roff(row.help));
+                       roff(help_of(row)));
   }
 }
 

@@ -84,11 +84,6 @@ int make(Session& session, const MakeArguments& arguments) {
                 arguments.shape.empty() ? "such as --shape llama-3.2-1b; 'yoke model shapes' lists them"
                                         : "such as --format w4a16");
   }
-  if (arguments.layers < 0 || arguments.layers > kLayersMost) {
-    throw Error(ErrorCode::kUsage, fmt::format("--layers cannot be {}", arguments.layers),
-                fmt::format("1 to {}", kLayersMost));
-  }
-  if (arguments.seed < 0) throw Error(ErrorCode::kUsage, "--seed cannot be negative");
   MakeModelOptions options{.shape = *find_model_shape(arguments.shape),
                            .format = from_document<MakeFormat>(Document::string(arguments.format)),
                            .seed = static_cast<std::uint64_t>(arguments.seed),
@@ -102,29 +97,30 @@ int make(Session& session, const MakeArguments& arguments) {
 }
 
 CommandRow make_command() {
-  return {.name = "make",
-          .summary = "make a model folder of a known shape with random weights",
-          .description =
-              "Makes a model folder of a known shape with random weights: everything that a real one has (config, "
-              "tokenizer with a chat template, safetensors in shards with their index), except that it talks "
-              "nonsense. For measuring, testing and demonstrating without downloading anything.\n\n"
-              "The tokenizer is that of the model that ships with yoke, with invented words up to the vocabulary of "
-              "the shape. The same seed makes the same model on every machine. The folder appears when it is complete; "
-              "after an error or Ctrl-C nothing is left. Above 4 GB yoke shows the size and the free space, and asks.",
-          .examples = {{"yoke model make --shape llama-3.2-1b --format w4a16 made", "1.1 GB in a few seconds"},
-                       {"yoke model make --shape llama-3.1-8b --format bf16 --layers 2 made", "its first layers"}},
-          .prepare = [](OptionTable& options) -> Action {
-            auto chosen = std::make_shared<MakeArguments>();
-            options.choice("--shape", "NAME", "a catalogued shape; 'yoke model shapes' lists them", model_shape_names(),
-                           chosen->shape);
-            options.choice("--format", "FORMAT", "w4a16, bf16, f16, f32, fp8 or nvfp4", format_names(), chosen->format);
-            options.value("--layers", "N", "this many layers (else those of the shape)", chosen->layers);
-            options.value("--seed", "S", "draw other weights (default 1)", chosen->seed);
-            options.value("--shard-size", "SIZE", "of a file of weights at most (default 5GB)", chosen->shard_size);
-            options.flag("--yes", "write more than 4 GB without asking", chosen->yes);
-            options.positional("DIR", "the folder to make", chosen->folder, Presence::kRequired);
-            return [chosen](Session& session) { return make(session, *chosen); };
-          }};
+  return {
+      .name = "make",
+      .summary = "make a model folder of a known shape with random weights",
+      .description =
+          "Makes a model folder of a known shape with random weights: everything that a real one has (config, "
+          "tokenizer with a chat template, safetensors in shards with their index), except that it talks "
+          "nonsense. For measuring, testing and demonstrating without downloading anything.\n\n"
+          "The tokenizer is that of the model that ships with yoke, with invented words up to the vocabulary of "
+          "the shape. The same seed makes the same model on every machine. The folder appears when it is complete; "
+          "after an error or Ctrl-C nothing is left. Above 4 GB yoke shows the size and the free space, and asks.",
+      .examples = {{"yoke model make --shape llama-3.2-1b --format w4a16 made", "1.1 GB in a few seconds"},
+                   {"yoke model make --shape llama-3.1-8b --format bf16 --layers 2 made", "its first layers"}},
+      .prepare = [](OptionTable& options) -> Action {
+        auto chosen = std::make_shared<MakeArguments>();
+        options.choice("--shape", "NAME", "a catalogued shape; 'yoke model shapes' lists them", model_shape_names(),
+                       chosen->shape);
+        options.choice("--format", "FORMAT", "w4a16, bf16, f16, f32, fp8 or nvfp4", format_names(), chosen->format);
+        options.value("--layers", "N", "this many layers (else those of the shape)", chosen->layers, {1, kLayersMost});
+        options.value("--seed", "S", "draw other weights (default 1)", chosen->seed, {.least = 0});
+        options.value("--shard-size", "SIZE", "of a file of weights at most (default 5GB)", chosen->shard_size);
+        options.flag("--yes", "write more than 4 GB without asking", chosen->yes);
+        options.positional("DIR", "the folder to make", chosen->folder, Presence::kRequired);
+        return [chosen](Session& session) { return make(session, *chosen); };
+      }};
 }
 
 int deepen(Session& session, const DeepenArguments& arguments) {

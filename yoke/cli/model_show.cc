@@ -6,10 +6,8 @@
 
 #include "yoke/base/error.h"
 #include "yoke/cli/commands.h"
-#include "yoke/models/llama/llama.h"
+#include "yoke/models/model_parts.h"
 #include "yoke/report/table.h"
-#include "yoke/text/chat.h"
-#include "yoke/text/tokenizer.h"
 #include "yoke/weights/model_summary.h"
 
 namespace yoke {
@@ -28,43 +26,13 @@ std::string people_count(std::int64_t count) {
 
 Bytes kv_bytes_per_token(const ModelShape& shape) { return {count_kv_values_per_token(shape) * kBf16Bytes}; }
 
-// What is there of text, without ending the command where it is not.
-struct TextParts {
-  std::string tokenizer;
-  std::optional<std::int64_t> tokens;
-  std::string chat_template;
-  bool has_chat_template = false;
-};
-
-TextParts look_at_text(const std::filesystem::path& folder) {
-  TextParts parts;
-  const std::filesystem::path file = folder / "tokenizer.json";
-  if (!std::filesystem::exists(file)) {
-    parts.tokenizer = "none: there is no tokenizer.json";
-  } else if (const auto tokenizer = try_to([&] { return Tokenizer::load(file); })) {
-    parts.tokens = tokenizer->size();
-    parts.tokenizer = fmt::format("{} tokens", *parts.tokens);
-  } else {
-    parts.tokenizer = fmt::format("unreadable: {}", tokenizer.error().message());
-  }
-  const auto chat = try_to([&] { return ChatTemplate::load(folder); });
-  parts.has_chat_template = chat.has_value();
-  if (chat) {
-    parts.chat_template = "present";
-  } else {
-    const bool is_absent = chat.error().code() == ErrorCode::kNotFound;
-    parts.chat_template = is_absent ? "none" : fmt::format("unreadable: {}", chat.error().message());
-  }
-  return parts;
-}
-
 std::string rope_text(const ModelShape& shape) {
   std::string text = fmt::format("base {:g}", shape.rope_theta);
   if (shape.rope_scaling) text += fmt::format(", llama3 scaling by {:g}", shape.rope_scaling->factor);
   return text;
 }
 
-Table facts_table(const ModelSummary& summary, const TextParts& text) {
+Table facts_table(const ModelSummary& summary, const ModelTextParts& text) {
   const ModelShape& shape = summary.shape;
   const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
   Table table{.columns = {{}, {.fit = ColumnFit::kShrinks}}};
@@ -108,23 +76,7 @@ Table files_table(const ModelSummary& summary) {
   return table;
 }
 
-// What one of so many ranks would hold.
-struct RankShare {
-  int ranks = 1;
-  Bytes weights;
-  Bytes cache_per_token;
-};
 constexpr int kRanksShown = 16;
-
-std::vector<RankShare> rank_shares(const ModelFiles& files) {
-  const LlamaConfig config = read_llama_config(files.config());
-  std::vector<RankShare> shares;
-  for (const int ranks : llama_rank_counts(files, config, kRanksShown)) {
-    shares.push_back(
-        {ranks, llama_weight_bytes(files, config, ranks), llama_cache_bytes_per_token(config, ranks, DType::kF32)});
-  }
-  return shares;
-}
 
 Table shares_table(const std::vector<RankShare>& shares) {
   Table table{.title = "Each rank would hold",
@@ -162,7 +114,7 @@ Document shape_json(const ModelShape& shape) {
                         {"kv_bytes_per_token", number(kv_bytes_per_token(shape).value)}});
 }
 
-Document summary_json(const std::string& folder, const ModelSummary& summary, const TextParts& text) {
+Document summary_json(const std::string& folder, const ModelSummary& summary, const ModelTextParts& text) {
   const auto number = [](std::int64_t value) { return Document::number(value); };
   Document kinds = Document::list();
   for (const StoredKind& kind : summary.kinds) {
@@ -192,8 +144,8 @@ Document summary_json(const std::string& folder, const ModelSummary& summary, co
 int show(Session& session, const std::string& folder) {
   const ModelFiles files(folder);
   const ModelSummary summary = summarize_model(files);
-  const std::vector<RankShare> shares = rank_shares(files);
-  const TextParts text = look_at_text(folder);
+  const std::vector<RankShare> shares = rank_shares(files, kRanksShown);
+  const ModelTextParts text = look_at_text(folder);
   if (session.json) {
     Document document = summary_json(folder, summary, text);
     document.add("shares", shares_json(shares));

@@ -44,6 +44,31 @@ Result<Number> parse_number(const std::string& text) {
   return Unexpected(Error(ErrorCode::kInvalid, fmt::format("'{}' is not {}", printable(text, 40), wanted)));
 }
 
+double number_of(double number) { return number; }
+double number_of(Seconds time) { return time.value; }
+
+// The same for what must lie in a range.
+template <class T, class Parse>
+std::function<void(const std::string&)> setter(const std::string& name, T& target, Parse parse,
+                                               const NumberRange& range) {
+  const auto parse_in_range = [name = long_name(name), parse, range](const std::string& text) {
+    const auto parsed = parse(text);
+    if (!parsed) return parsed;
+    const double number = number_of(*parsed);
+    const bool fits = (!range.least || number >= *range.least) && (!range.most || number <= *range.most);
+    if (!fits) {
+      throw Error(ErrorCode::kUsage, fmt::format("{} cannot be {}", name, printable(text, 40)), to_string(range));
+    }
+    return parsed;
+  };
+  return setter(name, target, parse_in_range);
+}
+
+Result<Seconds> parse_time(const std::string& text) {
+  const bool bare = !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+  return parse_seconds(bare ? text + "s" : text);
+}
+
 std::function<void(const std::string&)> choice_setter(const std::string& name, std::vector<std::string> choices,
                                                       std::string& target) {
   return [name = long_name(name), choices = std::move(choices), &target](const std::string& text) {
@@ -57,12 +82,19 @@ std::function<void(const std::string&)> choice_setter(const std::string& name, s
 
 }  // namespace
 
+std::string to_string(const NumberRange& range) {
+  if (range.least && range.most) return fmt::format("{} to {}", *range.least, *range.most);
+  if (range.least) return fmt::format("at least {}", *range.least);
+  return range.most ? fmt::format("at most {}", *range.most) : std::string();
+}
+
 void OptionTable::add_value(std::string name, std::string value_name, std::string help,
-                            std::function<void(const std::string&)> set) {
+                            std::function<void(const std::string&)> set, NumberRange range) {
   rows_.push_back({.kind = OptionRow::Kind::kValue,
                    .name = std::move(name),
                    .value_name = std::move(value_name),
                    .help = std::move(help),
+                   .range = range,
                    .set = std::move(set)});
 }
 
@@ -90,22 +122,24 @@ void OptionTable::value(std::string name, std::string value_name, std::string he
   add_value(std::move(name), std::move(value_name), std::move(help),
             [&target](const std::string& text) { target = text; });
 }
-void OptionTable::value(std::string name, std::string value_name, std::string help, int& target) {
-  auto set = setter(name, target, parse_number<int>);
-  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+void OptionTable::value(std::string name, std::string value_name, std::string help, int& target, NumberRange range) {
+  auto set = setter(name, target, parse_number<int>, range);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set), range);
 }
-void OptionTable::value(std::string name, std::string value_name, std::string help, std::optional<int>& target) {
-  auto set = setter(name, target, parse_number<int>);
-  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+void OptionTable::value(std::string name, std::string value_name, std::string help, std::optional<int>& target,
+                        NumberRange range) {
+  auto set = setter(name, target, parse_number<int>, range);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set), range);
 }
 void OptionTable::value(std::string name, std::string value_name, std::string help,
                         std::optional<std::uint64_t>& target) {
   auto set = setter(name, target, parse_number<std::uint64_t>);
   add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
 }
-void OptionTable::value(std::string name, std::string value_name, std::string help, std::optional<double>& target) {
-  auto set = setter(name, target, parse_number<double>);
-  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+void OptionTable::value(std::string name, std::string value_name, std::string help, std::optional<double>& target,
+                        NumberRange range) {
+  auto set = setter(name, target, parse_number<double>, range);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set), range);
 }
 void OptionTable::value(std::string name, std::string value_name, std::string help, Bytes& target) {
   auto set = setter(name, target, parse_bytes);
@@ -115,9 +149,10 @@ void OptionTable::value(std::string name, std::string value_name, std::string he
   auto set = setter(name, target, parse_bits_per_second);
   add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
 }
-void OptionTable::value(std::string name, std::string value_name, std::string help, Seconds& target) {
-  auto set = setter(name, target, parse_seconds);
-  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+void OptionTable::value(std::string name, std::string value_name, std::string help, Seconds& target,
+                        NumberRange range) {
+  auto set = setter(name, target, parse_time, range);
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set), range);
 }
 
 void OptionTable::choice(std::string name, std::string value_name, std::string help, std::vector<std::string> choices,

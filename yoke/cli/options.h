@@ -18,12 +18,19 @@ namespace yoke {
 
 enum class Presence { kOptional, kRequired };
 
+// What a number may be; help prints it, and another one is refused with it.
+struct NumberRange {
+  std::optional<double> least = {}, most = {};
+};
+std::string to_string(const NumberRange& range);  // "1 to 256", "at least 1"; empty where all are taken
+
 struct OptionRow {
   enum class Kind { kFlag, kValue, kPositional, kPositionals, kRest } kind;
   std::string name;        // "--nodes", "-p,--prompt", or a positional's "NODE"
   std::string value_name;  // of a kValue
   std::string help;
   Presence presence = Presence::kOptional;
+  NumberRange range = {};                       // of a number or a time in seconds; the setter checks
   std::vector<std::string> choices;             // for completion; the setter checks
   std::function<void(const std::string&)> set;  // a flag gets ""
 };
@@ -34,14 +41,17 @@ class OptionTable {
   void value(std::string name, std::string value_name, std::string help, std::string& target);
   void value(std::string name, std::string value_name, std::string help, std::optional<std::string>& target);
   void value(std::string name, std::string value_name, std::string help, std::filesystem::path& target);
-  void value(std::string name, std::string value_name, std::string help, int& target);
+  void value(std::string name, std::string value_name, std::string help, int& target, NumberRange range = {});
   // Nothing where it was not given; only finite numbers are taken.
-  void value(std::string name, std::string value_name, std::string help, std::optional<int>& target);
+  void value(std::string name, std::string value_name, std::string help, std::optional<int>& target,
+             NumberRange range = {});
   void value(std::string name, std::string value_name, std::string help, std::optional<std::uint64_t>& target);
-  void value(std::string name, std::string value_name, std::string help, std::optional<double>& target);
+  void value(std::string name, std::string value_name, std::string help, std::optional<double>& target,
+             NumberRange range = {});
   void value(std::string name, std::string value_name, std::string help, Bytes& target);
   void value(std::string name, std::string value_name, std::string help, BitsPerSecond& target);
-  void value(std::string name, std::string value_name, std::string help, Seconds& target);
+  // A number without a unit is seconds.
+  void value(std::string name, std::string value_name, std::string help, Seconds& target, NumberRange range = {});
   void values(std::string name, std::string value_name, std::string help, std::vector<std::string>& target);  // many
   void choice(std::string name, std::string value_name, std::string help, std::vector<std::string> choices,
               std::string& target);
@@ -57,7 +67,7 @@ class OptionTable {
 
  private:
   void add_value(std::string name, std::string value_name, std::string help,
-                 std::function<void(const std::string&)> set);
+                 std::function<void(const std::string&)> set, NumberRange range = {});
   std::vector<OptionRow> rows_;
 };
 

@@ -9,11 +9,11 @@
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/text.h"
-#include "yoke/cli/answer_text.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/engine_session.h"
 #include "yoke/cli/sampling_options.h"
 #include "yoke/cli/standard_input.h"
+#include "yoke/serve/answer_text.h"
 #include "yoke/weights/writer.h"
 
 namespace yoke {
@@ -142,46 +142,47 @@ Document logprobs_json(const Answered& answer) {
   return list;
 }
 
-Document recoveries_json(const EngineSession& engine) {
+Document recoveries_json(EngineSession& engine) {
   Document list = Document::list();
-  for (const EngineRecovered& one : engine.recoveries()) {
+  for (const EngineRecovered& one : engine.client().recoveries()) {
     list.items.push_back(
         Document::map({{"seconds", Document::number(one.after.value)}, {"cause", Document::string(one.cause)}}));
   }
   return list;
 }
 
-Document as_json(const RunArguments& a, const EngineSession& engine, const Request& request, const Answered& answer,
+Document as_json(const RunArguments& a, EngineSession& engine, const Request& request, const Answered& answer,
                  const std::string& text) {
   const EngineReady& ready = engine.ready();
   std::vector<TokenId> tokens;
   for (const Sampled& token : answer.tokens) tokens.push_back(token.id);
   const std::size_t prompt_tokens = request.prompt.size();
-  Document out = Document::map({{"model", Document::string(a.engine.model)},
-                                {"ranks", Document::number(std::int64_t{ready.ranks})},
-                                {"nodes", to_document(ready.nodes)},
-                                {"transport", Document::string(ready.transport)},
-                                {"backend", Document::string(ready.backend)},
-                                {"prompt_tokens", Document::number(static_cast<std::int64_t>(prompt_tokens))},
-                                {"tokens", to_document(tokens)},
-                                {"text", Document::string(text)},
-                                {"finish", to_document(answer.finish)},
-                                {"seed", Document::string(fmt::format("{}", request.sampling.seed))},
-                                {"seconds", Document::map({{"load", Document::number(engine.load_time().value)},
-                                                           {"prefill", Document::number(answer.prefill.value)},
-                                                           {"decode", Document::number(answer.decode.value)}})},
-                                {"prefill_tokens_per_second", Document::number(answer.prefill_rate(prompt_tokens))},
-                                {"decode_tokens_per_second", Document::number(answer.decode_rate())},
-                                {"context", Document::number(ready.context_most)},
-                                {"weights_bytes_each", to_document(ready.weights_each)},
-                                {"cache_bytes_each", to_document(ready.cache_each)},
-                                {"recoveries", recoveries_json(engine)}});
+  Document out =
+      Document::map({{"model", Document::string(a.engine.model)},
+                     {"ranks", Document::number(std::int64_t{ready.ranks})},
+                     {"nodes", to_document(ready.nodes)},
+                     {"transport", Document::string(ready.transport)},
+                     {"backend", Document::string(ready.backend)},
+                     {"prompt_tokens", Document::number(static_cast<std::int64_t>(prompt_tokens))},
+                     {"tokens", to_document(tokens)},
+                     {"text", Document::string(text)},
+                     {"finish", to_document(answer.finish)},
+                     {"seed", Document::string(fmt::format("{}", request.sampling.seed))},
+                     {"seconds", Document::map({{"load", Document::number(engine.client().load_time().value)},
+                                                {"prefill", Document::number(answer.prefill.value)},
+                                                {"decode", Document::number(answer.decode.value)}})},
+                     {"prefill_tokens_per_second", Document::number(answer.prefill_rate(prompt_tokens))},
+                     {"decode_tokens_per_second", Document::number(answer.decode_rate())},
+                     {"context", Document::number(ready.context_most)},
+                     {"weights_bytes_each", to_document(ready.weights_each)},
+                     {"cache_bytes_each", to_document(ready.cache_each)},
+                     {"recoveries", recoveries_json(engine)}});
   if (request.sampling.logprobs) out.add("logprobs", logprobs_json(answer));
   return out;
 }
 
-std::string summary(const EngineSession& engine, const Request& request, const Answered& answer) {
-  const std::size_t recoveries = engine.recoveries().size();
+std::string summary(EngineSession& engine, const Request& request, const Answered& answer) {
+  const std::size_t recoveries = engine.client().recoveries().size();
   return fmt::format(
       "prompt: {} tokens, {:.1f}/s; answer: {} tokens, {:.1f}/s; {}{}", request.prompt.size(),
       answer.prefill_rate(request.prompt.size()), answer.tokens.size(), answer.decode_rate(), describe(engine.ready()),

@@ -38,7 +38,8 @@ void set(float& target, const std::optional<double>& given) {
 }  // namespace
 
 void declare_sampling(OptionTable& table, SamplingArguments& a) {
-  table.value("-n,--tokens", "N", "most tokens of an answer (the model's max_new_tokens, else 512)", a.tokens);
+  table.value("-n,--tokens", "N", "most tokens of an answer (the model's max_new_tokens, else 512)", a.tokens,
+              {.least = 0});
   table.value("--temperature", "T", "0: always the likeliest token (the model's generation_config.json, else 0)",
               a.temperature);
   table.value("--top-k", "K", "draw from the K likeliest tokens only; 256 at most, and without it", a.top_k);
@@ -81,9 +82,7 @@ SamplingOptions sampling_of(const SamplingArguments& a, const ModelText& text) {
 }
 
 std::int64_t answer_most_of(const SamplingArguments& a, const ModelText& text) {
-  if (!a.tokens) return text.answer_most.value_or(kAnswerMost);
-  if (*a.tokens < 0) throw Error(ErrorCode::kUsage, fmt::format("--tokens cannot be {}", *a.tokens), "0 or more");
-  return *a.tokens;
+  return a.tokens ? *a.tokens : text.answer_most.value_or(kAnswerMost);
 }
 
 }  // namespace yoke

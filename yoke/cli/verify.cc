@@ -1,15 +1,14 @@
 // yoke verify: the engine against what another implementation computed from the same model.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/engine_session.h"
-#include "yoke/cli/golden.h"
+#include "yoke/engine/golden.h"
+#include "yoke/engine/verify.h"
 #include "yoke/report/table.h"
 #include "yoke/serve/model_text.h"
 
@@ -19,72 +18,6 @@ namespace {
 struct VerifyArguments {
   EngineArguments engine;
   std::optional<double> tolerance;
-};
-constexpr double kTolerance = 1e-4;  // relative to the largest logit: what f32 sums in another order differ by
-
-struct Verified {
-  std::string name;
-  std::size_t prompt_tokens = 0;
-  std::optional<double> relative_error;   // nothing where there are no logits to compare with
-  std::vector<TokenId> expected, greedy;  // what should follow, and what did
-  std::optional<bool> same_ids;           // tokenizer and template give the prompt's ids; nothing where not asked
-  std::string ids_note;                   // why they could not be asked
-  std::optional<Error> error;             // what came instead of an answer
-
-  std::size_t agreeing() const {  // tokens, up to the first that differs
-    return static_cast<std::size_t>(
-        std::mismatch(expected.begin(), expected.end(), greedy.begin(), greedy.end()).first - expected.begin());
-  }
-  bool is_compared() const { return error || relative_error || !expected.empty() || same_ids; }
-  bool agrees(double tolerance) const {
-    // Also false for an error that is no number.
-    const bool near = !relative_error || *relative_error <= tolerance;
-    return !error && near && agreeing() == expected.size() && same_ids.value_or(true);
-  }
-};
-
-// The largest difference, over the largest golden logit.
-class LogitsCheck {
- public:
-  explicit LogitsCheck(const GoldenCase& one)
-      : golden_(one.logits), first_(std::ssize(one.ids) - (one.logits ? one.logits->extent(0) : 0)) {}
-
-  void take(const LogitsMade& made) {
-    if (!golden_) return;
-    if (made.rows.extent(1) != golden_->extent(1)) {
-      throw Error(ErrorCode::kInvalid,
-                  fmt::format("the model has {} logits for a token, its golden.safetensors {}", made.rows.extent(1),
-                              golden_->extent(1)),
-                  "are they of the same model?");
-    }
-    for (std::int64_t row = 0; row < made.rows.extent(0); ++row) {
-      const std::int64_t at = made.position + row - first_;
-      if (at < 0 || at >= golden_->extent(0)) continue;
-      compare(made.rows.row<float>(row), golden_->row<float>(at), golden_->extent(1));
-      ++rows_;
-    }
-  }
-
-  std::optional<double> relative_error() const {
-    if (!golden_) return std::nullopt;
-    if (rows_ != golden_->extent(0)) return std::numeric_limits<double>::infinity();
-    return largest_ > 0 ? error_ / largest_ : error_;
-  }
-
- private:
-  void compare(const float* ours, const float* golden, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      const double difference = std::abs(static_cast<double>(ours[i]) - static_cast<double>(golden[i]));
-      largest_ = std::max(largest_, std::abs(static_cast<double>(golden[i])));
-      error_ = difference <= error_ ? error_ : difference;  // a NaN stays
-    }
-  }
-
-  const std::optional<Tensor>& golden_;
-  std::int64_t first_;
-  std::int64_t rows_ = 0;
-  double largest_ = 0;
-  double error_ = 0;
 };
 
 // A tokenizer or template that we cannot read says nothing about the engine: the ids then stay uncompared.
@@ -126,33 +59,7 @@ Verified verify_case(const GoldenCase& one, const ModelText& text, EngineSession
   return result;
 }
 
-struct Verdict {
-  std::vector<Verified> cases;
-  double tolerance = kTolerance;
-  std::optional<double> max_relative_error;  // nothing where no case has logits
-  std::optional<double> greedy_agreement;    // of all tokens, up to the first of each case that differs
-  bool agrees = true;
-};
-
-Verdict judge(std::vector<Verified> cases, double tolerance) {
-  Verdict verdict{.cases = std::move(cases), .tolerance = tolerance, .max_relative_error = {}, .greedy_agreement = {}};
-  std::size_t expected = 0;
-  std::size_t agreeing = 0;
-  for (const Verified& one : verdict.cases) {
-    if (one.relative_error) {
-      const double largest = verdict.max_relative_error.value_or(0);
-      const bool stays = std::isnan(largest) || *one.relative_error <= largest;
-      verdict.max_relative_error = stays ? largest : *one.relative_error;
-    }
-    expected += one.expected.size();
-    agreeing += one.agreeing();
-    verdict.agrees = verdict.agrees && one.agrees(tolerance);
-  }
-  if (expected > 0) verdict.greedy_agreement = static_cast<double>(agreeing) / static_cast<double>(expected);
-  return verdict;
-}
-
-Document as_json(const VerifyArguments& a, const EngineReady& ready, const Verdict& verdict) {
+Document as_json(const VerifyArguments& a, const EngineReady& ready, const VerifyVerdict& verdict) {
   Document cases = Document::list();
   for (const Verified& one : verdict.cases) {
     Document row =
@@ -184,7 +91,7 @@ Document as_json(const VerifyArguments& a, const EngineReady& ready, const Verdi
 }
 
 // Why cases have no answer, and why ids were not compared: the latter once for all cases of the same reason.
-std::string reasons(const Verdict& verdict) {
+std::string reasons(const VerifyVerdict& verdict) {
   std::string text;
   std::set<std::string> told;
   for (const Verified& one : verdict.cases) {
@@ -196,7 +103,7 @@ std::string reasons(const Verdict& verdict) {
   return text;
 }
 
-std::string as_text(const EngineReady& ready, const Verdict& verdict) {
+std::string as_text(const EngineReady& ready, const VerifyVerdict& verdict) {
   Table table{.columns = {{.header = "case"},
                           {.header = "prompt", .align = TextAlign::kRight},
                           {.header = "largest error", .align = TextAlign::kRight},
@@ -223,8 +130,7 @@ std::string as_text(const EngineReady& ready, const Verdict& verdict) {
 }
 
 int run_verify(Session& session, const VerifyArguments& a) {
-  const double tolerance = a.tolerance.value_or(kTolerance);
-  if (tolerance < 0) throw Error(ErrorCode::kUsage, "--tolerance cannot be below 0", "1e-4 is usual");
+  const double tolerance = a.tolerance.value_or(kVerifyTolerance);
   const EngineHostSpec spec = host_spec(session, a.engine);
   if (const auto status = follow_if_not_first(spec)) return *status;
   const ModelText text = ModelText::load(a.engine.model, ModelText::Need::kNothing);
@@ -232,7 +138,7 @@ int run_verify(Session& session, const VerifyArguments& a) {
   EngineSession engine(session, spec);
   std::vector<Verified> results;
   for (const GoldenCase& one : golden) results.push_back(verify_case(one, text, engine));
-  const Verdict verdict = judge(std::move(results), tolerance);
+  const VerifyVerdict verdict = judge(std::move(results), tolerance);
   if (session.json) {
     session.print_json(as_json(a, engine.ready(), verdict));
   } else {
@@ -257,7 +163,7 @@ CommandRow verify_command() {
           .prepare = [](OptionTable& table) -> Action {
             auto a = std::make_shared<VerifyArguments>();
             table.value("--tolerance", "X", "the largest relative error of logits that is let pass (1e-4)",
-                        a->tolerance);
+                        a->tolerance, {.least = 0});
             declare_engine(table, a->engine);
             return [a](Session& session) { return run_verify(session, *a); };
           },

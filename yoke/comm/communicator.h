@@ -123,7 +123,6 @@ class Communicator {
   // A group of some of the ranks, given in ascending order; all ranks of the group call it, and only they.
   virtual std::unique_ptr<Communicator> split(const std::vector<int>& ranks) = 0;
 
-  virtual bool capturable() const { return false; }  // may stand in a CUDA graph
   // What carries the data, for people: "direct: tcp over A (192.168.100.1) and B (192.168.101.1)".
   virtual std::string describe() const = 0;
 };

@@ -1,6 +1,5 @@
 #include "yoke/cuda/driver.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 
 #include "yoke/base/check.h"
 #include "yoke/base/log.h"
+#include "yoke/base/shared_library.h"
 
 namespace yoke {
 namespace {
@@ -39,43 +39,34 @@ ErrorCode code_of(int result) {
   }
 }
 
-template <class Function>
-void bind(void* library, Function*& function, const char* symbol) {
-  function = reinterpret_cast<Function*>(dlsym(library, symbol));
-  if (function == nullptr) {
-    throw Error(ErrorCode::kUnsupported, fmt::format("the CUDA driver libcuda.so.1 has no {}", symbol),
-                "install a newer NVIDIA driver");
-  }
-}
-
 // The suffixes are those that cuda.h of CUDA 12 and 13 maps the plain names to; the symbols without them are older
 // functions with narrower arguments.
-CudaFunctions bind_all(void* library) {
+CudaFunctions bind_all(const SharedLibrary& library) {
   CudaFunctions f;
-  bind(library, f.init, "cuInit");
-  bind(library, f.driver_version, "cuDriverGetVersion");
-  bind(library, f.error_string, "cuGetErrorString");
-  bind(library, f.device_count, "cuDeviceGetCount");
-  bind(library, f.device_get, "cuDeviceGet");
-  bind(library, f.device_name, "cuDeviceGetName");
-  bind(library, f.device_bus, "cuDeviceGetPCIBusId");
-  bind(library, f.device_attribute, "cuDeviceGetAttribute");
-  bind(library, f.context_retain, "cuDevicePrimaryCtxRetain");
-  bind(library, f.context_release, "cuDevicePrimaryCtxRelease_v2");
-  bind(library, f.context_push, "cuCtxPushCurrent_v2");
-  bind(library, f.context_pop, "cuCtxPopCurrent_v2");
-  bind(library, f.memory_allocate, "cuMemAlloc_v2");
-  bind(library, f.memory_free, "cuMemFree_v2");
-  bind(library, f.memory_info, "cuMemGetInfo_v2");
-  bind(library, f.memory_copy, "cuMemcpyAsync");
-  bind(library, f.stream_create, "cuStreamCreate");
-  bind(library, f.stream_query, "cuStreamQuery");
-  bind(library, f.stream_destroy, "cuStreamDestroy_v2");
-  bind(library, f.event_create, "cuEventCreate");
-  bind(library, f.event_record, "cuEventRecord");
-  bind(library, f.event_query, "cuEventQuery");
-  bind(library, f.event_elapsed, "cuEventElapsedTime");
-  bind(library, f.event_destroy, "cuEventDestroy_v2");
+  library.bind("cuInit", f.init);
+  library.bind("cuDriverGetVersion", f.driver_version);
+  library.bind("cuGetErrorString", f.error_string);
+  library.bind("cuDeviceGetCount", f.device_count);
+  library.bind("cuDeviceGet", f.device_get);
+  library.bind("cuDeviceGetName", f.device_name);
+  library.bind("cuDeviceGetPCIBusId", f.device_bus);
+  library.bind("cuDeviceGetAttribute", f.device_attribute);
+  library.bind("cuDevicePrimaryCtxRetain", f.context_retain);
+  library.bind("cuDevicePrimaryCtxRelease_v2", f.context_release);
+  library.bind("cuCtxPushCurrent_v2", f.context_push);
+  library.bind("cuCtxPopCurrent_v2", f.context_pop);
+  library.bind("cuMemAlloc_v2", f.memory_allocate);
+  library.bind("cuMemFree_v2", f.memory_free);
+  library.bind("cuMemGetInfo_v2", f.memory_info);
+  library.bind("cuMemcpyAsync", f.memory_copy);
+  library.bind("cuStreamCreate", f.stream_create);
+  library.bind("cuStreamQuery", f.stream_query);
+  library.bind("cuStreamDestroy_v2", f.stream_destroy);
+  library.bind("cuEventCreate", f.event_create);
+  library.bind("cuEventRecord", f.event_record);
+  library.bind("cuEventQuery", f.event_query);
+  library.bind("cuEventElapsedTime", f.event_elapsed);
+  library.bind("cuEventDestroy_v2", f.event_destroy);
   return f;
 }
 
@@ -97,15 +88,13 @@ std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uin
 Result<CudaDriver> CudaDriver::load() {
   const char* named = std::getenv("YOKE_CUDA");
   const std::string path = named != nullptr && *named != '\0' ? named : "libcuda.so.1";
-  // Never closed: contexts and threads of the driver live as long as the process.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return Unexpected(Error(ErrorCode::kUnsupported, fmt::format("there is no CUDA driver here: {}", dlerror()),
-                            "install the NVIDIA driver; in a container, start it with --gpus all"));
-  }
   return try_to([&] {
     CudaDriver driver;
-    driver.functions_ = bind_all(library);
+    driver.functions_ = bind_all(value_or_throw(
+        SharedLibrary::open({.what = "the CUDA driver",
+                             .names = {path},
+                             .missing_hint = "install the NVIDIA driver; in a container, start it with --gpus all",
+                             .old_hint = "install a newer NVIDIA driver"})));
     if (const int result = driver.functions_.init(0); result != 0) {
       const char* text = nullptr;
       driver.functions_.error_string(result, &text);

@@ -54,9 +54,9 @@ TEST(CudaDriver, SaysWhyItIsNotThere) {
   }
   const auto driver = CudaDriver::find();
   ASSERT_FALSE(driver);
-  EXPECT_TRUE(is_error(driver.error(), ErrorCode::kUnsupported, "there is no CUDA driver here: /no/such/libcuda.so",
+  EXPECT_TRUE(is_error(driver.error(), ErrorCode::kUnsupported, "the CUDA driver cannot be loaded: /no/such/libcuda.so",
                        "install the NVIDIA driver"));
-  EXPECT_ERROR(CudaDevice(0), ErrorCode::kUnsupported, "there is no CUDA driver here");
+  EXPECT_ERROR(CudaDevice(0), ErrorCode::kUnsupported, "the CUDA driver cannot be loaded");
 }
 
 TEST_F(CudaDriverTest, NamesItsDevices) {

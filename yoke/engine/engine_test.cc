@@ -18,11 +18,11 @@ using Tokens = std::vector<TokenId>;
 
 fs::path golden(const char* name) { return fs::path(YOKE_SOURCE_DIR) / "tests/golden" / name; }
 
-struct GoldenCase {
+struct GoldenAnswer {
   Tokens ids, greedy;
 };
-std::vector<GoldenCase> golden_cases(const fs::path& folder) {
-  std::vector<GoldenCase> cases;
+std::vector<GoldenAnswer> golden_cases(const fs::path& folder) {
+  std::vector<GoldenAnswer> cases;
   const Document document = parse_json(read_file(folder / "golden.json"), "golden.json");
   for (const Document& one : document.find("cases")->items) {
     if (one.find("greedy") == nullptr) continue;
@@ -31,7 +31,7 @@ std::vector<GoldenCase> golden_cases(const fs::path& folder) {
   return cases;
 }
 
-Request greedy_request(std::uint64_t id, const GoldenCase& one) {
+Request greedy_request(std::uint64_t id, const GoldenAnswer& one) {
   Request request{.id = id, .prompt = one.ids, .answer_most = std::ssize(one.greedy)};
   request.sampling.temperature = 0;
   return request;
@@ -76,7 +76,7 @@ TEST_P(EngineOnRanks, SampledTokensDependOnTheSeedAndNotOnTheCompany) {
 
 TEST_P(EngineOnRanks, AnAnswerTakenUpAgainGoesOnAsItWouldHave) {
   Engine engine({.model = golden("llama-f32")}, GetParam());
-  const GoldenCase one = golden_cases(golden("llama-f32"))[0];
+  const GoldenAnswer one = golden_cases(golden("llama-f32"))[0];
   Request request = greedy_request(1, one);
   request.sampling = {.temperature = 2, .repetition_penalty = 1.2F, .seed = 7};
   const Tokens whole = engine.ask(request).tokens;
@@ -120,7 +120,7 @@ TEST_P(EngineOnRanks, LogitsOfThePromptAreThoseOfTheGolden) {
 
 TEST(EngineTest, TellsHowFarALongPromptIsAndAnswersTheSame) {
   Engine engine({.model = golden("llama-f32")}, 2);
-  GoldenCase one = golden_cases(golden("llama-f32"))[0];
+  GoldenAnswer one = golden_cases(golden("llama-f32"))[0];
   Tokens answers[2];
   for (std::uint64_t id = 1; id <= 2; ++id) {  // the second in larger pieces: how fast it goes is known by then
     Request request = greedy_request(id, one);
@@ -172,7 +172,7 @@ TEST(EngineTest, ACancelledRequestEndsAndTheOthersGoOn) {
 
 TEST(EngineTest, AnAnswerEndsAtAStopToken) {
   Engine engine({.model = golden("llama-f32")}, 1);
-  const GoldenCase one = golden_cases(golden("llama-f32"))[0];
+  const GoldenAnswer one = golden_cases(golden("llama-f32"))[0];
   Request request = greedy_request(1, one);
   request.stop_ids = {one.greedy[5]};
   const Answer answer = engine.ask(request);
@@ -182,7 +182,7 @@ TEST(EngineTest, AnAnswerEndsAtAStopToken) {
 
 TEST(EngineTest, RequestsThatMakeNoSenseAreRefusedAndNothingElseHappens) {
   Engine engine({.model = golden("llama-f32"), .context_most = 64}, 2);
-  const GoldenCase one = golden_cases(golden("llama-f32"))[0];
+  const GoldenAnswer one = golden_cases(golden("llama-f32"))[0];
   const auto refusal = [&](const std::function<void(Request&)>& change) {
     Request request = greedy_request(7, one);
     change(request);

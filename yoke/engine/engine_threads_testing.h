@@ -3,17 +3,15 @@
 //   Engine engine({.model = folder}, 2);
 //   const Answer answer = engine.ask(request);
 #pragma once
-#include <sys/socket.h>
-
 #include <functional>
 #include <map>
 #include <optional>
 #include <thread>
 #include <vector>
 
-#include "yoke/base/check.h"
 #include "yoke/comm/local/local.h"
 #include "yoke/engine/front.h"
+#include "yoke/engine/line.h"
 #include "yoke/engine/rank.h"
 #include "yoke/rank/local_world.h"
 
@@ -26,19 +24,10 @@ struct Answer {
   std::optional<RequestEnded> ended;
 };
 
-struct EngineLine {
-  Socket of_front, of_engine;
-};
-inline EngineLine make_line() {
-  int ends[2];
-  YOKE_CHECK_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-  return {Socket(UniqueFd(ends[0]), "the engine"), Socket(UniqueFd(ends[1]), "the front")};
-}
-
 class Engine {
  public:
-  Engine(const EngineOptions& options, int ranks) : Engine(options, ranks, make_line()) {}
-  Engine(EngineOptions options, int ranks, EngineLine line) : front_(Front::over(std::move(line.of_front))) {
+  Engine(const EngineOptions& options, int ranks) : Engine(options, ranks, make_engine_line()) {}
+  Engine(EngineOptions options, int ranks, EngineLine line) : front_(std::move(line.of_front), Front::Ends::kConnection) {
     options.threads = 1;
     auto comms = make_local(ranks);
     for (int rank = 0; rank < ranks; ++rank) {

@@ -22,7 +22,6 @@ constexpr Seconds kReasonLimit{2};
 }  // namespace
 
 Front::Front(Socket listener) : Front(std::move(listener), Ends::kListener) {}
-Front Front::over(Socket connection) { return Front(std::move(connection), Ends::kConnection); }
 Front::Front(Socket socket, Ends ends) { (ends == Ends::kListener ? listener_ : connection_) = std::move(socket); }
 
 void Front::submit(const Request& request) {

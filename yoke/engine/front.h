@@ -21,10 +21,10 @@ namespace yoke {
 
 class Front {
  public:
-  explicit Front(Socket listener);       // of a Unix-domain socket where rank 0 comes
-  static Front over(Socket connection);  // to an engine in this process: its end is the end
+  explicit Front(Socket listener);  // of a Unix-domain socket where rank 0 comes
+  // Either that, or a connection to an engine in this process: its end is the end.
   enum class Ends { kListener, kConnection };
-  Front(Socket socket, Ends ends);  // either of them
+  Front(Socket socket, Ends ends);
   Front(Front&&) = delete;
 
   // The id must be none of an unfinished request. Sent when there is an engine, and again to each that follows.

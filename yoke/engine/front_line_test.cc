@@ -33,7 +33,7 @@ std::vector<EngineEvent> read_events(Socket& socket, std::size_t count) {
 
 TEST(FrontLine, WaitsForAFrontThatDoesNotReadAndLosesNothing) {
   constexpr std::int64_t kEvents = 100;  // 26 MB
-  EngineLine ends = make_line();
+  EngineLine ends = make_engine_line();
   FrontLine line(std::move(ends.of_engine));
   const Instant start = real_clock().now();
   for (std::int64_t i = 0; i < kEvents; ++i) line.send(some_logits(i));
@@ -57,7 +57,7 @@ TEST(FrontLine, WaitsForAFrontThatDoesNotReadAndLosesNothing) {
 }
 
 TEST(FrontLine, HearsWhileTheFrontDoesNotRead) {
-  EngineLine ends = make_line();
+  EngineLine ends = make_engine_line();
   FrontLine line(std::move(ends.of_engine));
   for (std::int64_t i = 0; i < 100; ++i) line.send(some_logits(i));
   ends.of_front.send_all(encode(FrontMessage{CancelRequest{1}}), Deadline::after(10_s));
@@ -67,7 +67,7 @@ TEST(FrontLine, HearsWhileTheFrontDoesNotRead) {
 }
 
 TEST(FrontLine, AFrontThatGoesIsNoticedAndOwedNothing) {
-  EngineLine ends = make_line();
+  EngineLine ends = make_engine_line();
   FrontLine line(std::move(ends.of_engine));
   for (std::int64_t i = 0; i < 100; ++i) line.send(some_logits(i));
   ends.of_front.close();

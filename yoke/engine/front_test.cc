@@ -149,7 +149,8 @@ TEST_F(FrontTest, AnAnswerThatWasWholeIsNotAskedForAgain) {
 TEST_F(FrontTest, LogitsAreGivenOnceThoughThePromptIsComputedTwice) {
   front.submit({.id = 1, .prompt = {5, 6, 7}, .answer_most = 1, .logits = LogitsWanted::kAll});
   const auto rows = [](std::initializer_list<float> values) {
-    return Tensor::copy_of<float>(std::span(values.begin(), values.size()), {std::ssize(values), 1});
+    std::vector<float> copy = values;
+    return Tensor::borrow(std::span(copy), {std::ssize(copy), 1}).copied();
   };
   {
     PlayedEngine engine = connect();
@@ -215,7 +216,7 @@ TEST_F(FrontTest, WhatIsNoMessageIsAnError) {
 
 TEST(FrontOver, AnEngineInThisProcessEndsWithItsLine) {
   Pair pair = make_pair();
-  Front front = Front::over(std::move(pair.front));
+  Front front(std::move(pair.front), Front::Ends::kConnection);
   front.submit({.id = 1, .prompt = {5}, .answer_most = 2});
   {
     PlayedEngine engine(std::move(pair.engine));
@@ -230,7 +231,7 @@ TEST(FrontOver, NeitherSideWaitsForTheOtherWhereBothHaveMuchToSay) {
   constexpr int kRequests = 40;
   constexpr int kTokens = 6000;  // more than the line holds
   Pair pair = make_pair();
-  Front front = Front::over(std::move(pair.front));
+  Front front(std::move(pair.front), Front::Ends::kConnection);
   std::thread engine_thread([line = std::move(pair.engine)]() mutable {
     PlayedEngine engine(std::move(line));
     engine.hear_request();

@@ -104,7 +104,7 @@ RC_GTEST_PROP(EngineMessages, LogitsArriveBitByBit, ()) {
   const auto V = *rc::gen::inRange<std::int64_t>(0, 40);
   std::vector<float> values;
   for (std::int64_t i = 0; i < rows * V; ++i) values.push_back(any_float());
-  const LogitsMade made{7, *rc::gen::inRange<std::int64_t>(0, 1000), Tensor::copy_of<float>(values, {rows, V})};
+  const LogitsMade made{7, *rc::gen::inRange<std::int64_t>(0, 1000), Tensor::borrow(std::span(values), {rows, V})};
   const auto got = through<LogitsMade>(made);
   RC_ASSERT(got.id == 7U);
   RC_ASSERT(got.position == made.position);

@@ -13,11 +13,14 @@
 #include "yoke/base/text.h"
 #include "yoke/gameday/lab_fault.h"
 #include "yoke/gameday/phases.h"
+#include "yoke/rank/rank_part.h"
+#include "yoke/serve/engine_task.h"
 
 namespace yoke {
 namespace {
 
-constexpr std::string_view kRankPart = "engine-rank";  // by which a rank's process is known
+// By which the process of a rank is known: the words of its command line.
+const std::string kRankWords = fmt::format("{} {}", kRankWord, kEngineKind);
 
 // An answer as it streams, with something happening once a third of it has come.
 struct Broken {
@@ -77,8 +80,9 @@ pid_t find_rank_below(pid_t command) {
   for (const std::string& name : DiskTree().list("/proc")) {
     const pid_t pid = std::atoi(name.c_str());
     if (pid <= 0) continue;
-    const auto words = DiskTree().read(fmt::format("/proc/{}/cmdline", pid));
-    if (words && words->find(kRankPart) != std::string::npos && descends_from(pid, command)) return pid;
+    std::string words = DiskTree().read(fmt::format("/proc/{}/cmdline", pid)).value_or("");
+    std::replace(words.begin(), words.end(), '\0', ' ');
+    if (words.find(kRankWords) != std::string::npos && descends_from(pid, command)) return pid;
   }
   throw Error(ErrorCode::kNotFound, "no rank of the answer runs on this machine",
               "begin the game day on a node of the cluster");
@@ -94,7 +98,7 @@ void kill_a_rank(const Venue& venue, Scene& scene, pid_t command) {
   }
   const std::string node = venue.cluster().nodes.back().name;
   const Outcome killed =
-      scene.run({"lab", "exec", "--name", *venue.lab(), node, "--", "pkill", "-KILL", "-f", std::string(kRankPart)});
+      scene.run({"lab", "exec", "--name", *venue.lab(), node, "--", "pkill", "-KILL", "-f", kRankWords});
   scene.expect(killed.ok(), fmt::format("the rank on {} is killed", node));
 }
 

@@ -1,7 +1,6 @@
 #include "yoke/link/agent.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <iostream>
@@ -75,11 +74,6 @@ Document read_answer_line(const std::string& line) {
 
 std::optional<int> run_link_part(const std::vector<std::string>& arguments) {
   if (arguments != std::vector<std::string>{"link-agent"}) return std::nullopt;
-  // A person who tries it gets a word; the head's line is never a terminal.
-  if (isatty(STDIN_FILENO)) {
-    fmt::print(stderr, "yoke: link-agent is started by 'yoke link', not by hand\n");
-    return info(ErrorCode::kUsage).exit_status;
-  }
   AgentActions actions = measuring_actions();
   actions.merge(setup_actions());
   actions.merge(discover_actions());

@@ -173,7 +173,8 @@ TEST_P(BackendTest, AttentionIsTheSoftmaxOverAllTokensUpToTheQuery) {
   for (const AttentionCase& attention : attention_cases()) {
     const KvPages kv = random_pages(*ops_, attention, random_);
     const KvView view = kv.view();
-    const std::int64_t T = view.fresh_tokens();
+    std::int64_t T = 0;
+    for (const KvSequence& sequence : view.sequences) T += sequence.fresh;
     const Tensor k = random_tensor(*ops_, {T, attention.kv_heads, attention.width}, random_);
     const Tensor v = random_tensor(*ops_, {T, attention.kv_heads, attention.width}, random_);
     const Tensor q = random_tensor(*ops_, {T, attention.heads, attention.width}, random_);

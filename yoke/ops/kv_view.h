@@ -26,11 +26,6 @@ struct KvView {
   std::int64_t kv_heads() const { return keys.extent(1); }
   std::int64_t page_tokens() const { return keys.extent(2); }
   std::int64_t head_width() const { return keys.extent(3); }
-  std::int64_t fresh_tokens() const {
-    std::int64_t sum = 0;
-    for (const KvSequence& sequence : sequences) sum += sequence.fresh;
-    return sum;
-  }
   void check() const;  // shapes that fit, and pages enough for all tokens: else a bug
 };
 

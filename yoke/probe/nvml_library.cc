@@ -1,12 +1,12 @@
 // NVML, asked: libnvidia-ml.so.1 comes with the driver and is loaded where it is. The functions, structs and numbers
 // are those of its public ABI (nvml.h of the driver's development package); nothing of it is needed to build.
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <memory>
 #include <span>
 
+#include "yoke/base/shared_library.h"
 #include "yoke/probe/cpu_list.h"
 #include "yoke/probe/nvml_facts.h"
 
@@ -40,27 +40,27 @@ struct ProcessInfo {
 // One library, open for as long as this lives. A symbol that an older driver lacks is as good as "not supported".
 class Nvml {
  public:
-  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {}
+  Nvml() : library_(SharedLibrary::open({.what = "NVML", .names = {"libnvidia-ml.so.1"}})) {}
   ~Nvml() {
     if (!library_) return;
     if (ready_) call<>("nvmlShutdown");
-    dlclose(library_);
+    library_->close();
   }
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  bool is_there() const { return library_ != nullptr; }
+  bool is_there() const { return library_.has_value(); }
   std::optional<std::string> init() {  // what went wrong
     const int result = call<>("nvmlInit_v2");
     ready_ = result == kSuccess;
     if (ready_) return std::nullopt;
-    auto* const describe = reinterpret_cast<const char* (*)(int)>(dlsym(library_, "nvmlErrorString"));
+    auto* const describe = reinterpret_cast<const char* (*)(int)>(library_->find("nvmlErrorString"));
     return describe ? describe(result) : fmt::format("NVML error {}", result);
   }
 
   template <class... Arguments>
   int call(const char* symbol, Arguments... arguments) const {
-    auto* const function = reinterpret_cast<int (*)(Arguments...)>(dlsym(library_, symbol));
+    auto* const function = reinterpret_cast<int (*)(Arguments...)>(library_->find(symbol));
     return function ? function(arguments...) : -1;
   }
 
@@ -84,7 +84,7 @@ class Nvml {
   }
 
  private:
-  void* library_;
+  Result<SharedLibrary> library_;
   bool ready_ = false;
 };
 

@@ -18,7 +18,6 @@ class LocalWorld final : public World {
   Communicator& comm() override { return *comm_; }
   Communicator& control() override { return *comm_; }
   std::vector<HalfEndpoint> endpoints() const override { return {}; }
-  void recover(const Error& failure) override { throw failure; }
 
  private:
   std::unique_ptr<Communicator> comm_;

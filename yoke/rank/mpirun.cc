@@ -69,7 +69,8 @@ std::vector<std::string> mpirun_line(const MpirunTask& task, const std::string& 
   } else {
     line.emplace_back("--oversubscribe");
   }
-  line.insert(line.end(), {program, task.part});
+  line.push_back(program);
+  line.insert(line.end(), task.arguments.begin(), task.arguments.end());
   return line;
 }
 
@@ -143,13 +144,9 @@ void run_under_mpirun(const MpirunTask& task) {
                                .timeout = Seconds{24 * 3600},
                                .on_line = [&](OutputStream stream, std::string_view line) {
                                  if (stream == OutputStream::kOut) {
-                                   task.on_output(std::string(line) + "\n");
-                                 } else if (last_words.take(line)) {
-                                   return;
-                                 } else if (task.on_error_line) {
+                                   task.on_output(line);
+                                 } else if (!last_words.take(line)) {
                                    task.on_error_line(line);
-                                 } else {
-                                   fmt::print(stderr, "{}\n", line);
                                  }
                                }});
   if (!outcome.ok()) throw last_words.error(outcome);

@@ -15,12 +15,12 @@ namespace yoke {
 struct MpirunTask {
   int ranks = 2;
   std::optional<Cluster> cluster;
-  std::string part;      // of this program that is run: "bench-rank"
-  std::string variable;  // of the ranks' environment
-  std::string task;      // its value
-  bool yields = false;   // ranks that wait give way: for those that compute with several threads besides
-  std::function<void(std::string_view bytes)> on_output;          // what the ranks write to standard output
-  std::function<void(std::string_view line)> on_error_line = {};  // and to standard error, where it else goes as it is
+  std::vector<std::string> arguments;  // of this program
+  std::string variable;                // of the ranks' environment
+  std::string task;                    // its value
+  bool yields = false;                 // ranks that wait give way: for those that compute with several threads besides
+  std::function<void(std::string_view line)> on_output;      // what the ranks write to standard output
+  std::function<void(std::string_view line)> on_error_line;  // and to standard error
 };
 
 // Returns when all ranks ended well; else throws what they said of it by print_rank_error, or else what mpirun did.

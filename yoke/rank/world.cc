@@ -1,18 +1,18 @@
 #include "yoke/rank/world.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <memory>
 #include <mutex>
 
+#include "yoke/base/check.h"
 #include "yoke/base/error.h"
 #include "yoke/base/ip.h"
 #include "yoke/base/text.h"
 #include "yoke/comm/mpi/mpi.h"
+#include "yoke/job/job.h"
 #include "yoke/job/rank_channel.h"
 #include "yoke/rank/group.h"
 #include "yoke/rank/own_address.h"
@@ -23,12 +23,6 @@ namespace {
 
 // All members were there when the list was made, so connecting is quick, or somebody has gone since.
 constexpr Seconds kAttempt{5};
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 // A process that MPI does not know is a world of its own to it, and would measure or compute alone, to no error.
 void check_same_place(const RankPlace& place, const MpiSession& mpi) {
@@ -108,6 +102,7 @@ class JobWorld final : public World {
   Communicator& control() override { return group_->control(); }
   std::vector<HalfEndpoint> endpoints() const override { return group_->endpoints(); }
 
+  bool recovers() const override { return true; }
   void recover(const Error& failure) override {
     const Deadline deadline = Deadline::after(options_.join_limit);
     connect(channel_->rejoin(group_->endpoints(), failure.what(), deadline), deadline);
@@ -151,6 +146,7 @@ class JobWorld final : public World {
 class LaunchedWorld final : public World {
  public:
   LaunchedWorld(const RankPlace& place, const WorldOptions& options) : World(place) {
+    if (place_.node.empty()) place_.node = this_machine().name;
     const bool by_mpi = place.origin == RankOrigin::kOpenMpi || place.origin == RankOrigin::kMpich ||
                         place.origin == RankOrigin::kSlurm;
     if (by_mpi) {
@@ -170,7 +166,7 @@ class LaunchedWorld final : public World {
     const auto mine = [&](const std::string& own_address) {
       auto listener = DirectListener::open(halves_here(environment, options.cluster, own_address));
       group_ = std::make_unique<Group>(std::move(listener), place_, options);
-      return member_text(place_.node.empty() ? host_name() : place_.node, group_->endpoints());
+      return member_text(place_.node, group_->endpoints());
     };
     const auto texts = mpi_ ? mpi_->exchange(mine(default_address().value_or("")), deadline)
                             : meet(rendezvous_of(place_, environment), mine, deadline);
@@ -183,7 +179,6 @@ class LaunchedWorld final : public World {
     return group_ ? group_->endpoints() : std::vector<HalfEndpoint>{};
   }
   std::shared_ptr<MpiSession> mpi() const override { return mpi_; }
-  void recover(const Error& failure) override { throw failure; }
 
  private:
   std::shared_ptr<MpiSession> mpi_;
@@ -209,6 +204,7 @@ const ClusterNode* find_own_node(const Cluster& cluster) {
 }
 
 std::unique_ptr<World> join_world(const RankPlace& place, WorldOptions options) {
+  set_check_rank(place.rank);
   if (place.origin == RankOrigin::kYoke) {
     if (options.carrier == Carrier::kMpi) {
       throw Error(ErrorCode::kUsage, "mpi needs ranks that MPI started", "run it under mpirun, or choose direct");

@@ -53,8 +53,10 @@ class World {
   virtual std::vector<HalfEndpoint> endpoints() const = 0;
   // The MPI that started us; null where none did.
   virtual std::shared_ptr<MpiSession> mpi() const { return nullptr; }
+  // Whether whoever started the ranks starts a dead one again, or knows better why it died.
+  virtual bool recovers() const { return false; }
   // After an Error of an operation: returns with a communicator that works, or throws what ended the job.
-  virtual void recover(const Error& failure) = 0;
+  virtual void recover(const Error& failure) { throw Error(failure); }
 
  protected:
   explicit World(RankPlace place) : place_(std::move(place)) {}

@@ -40,8 +40,7 @@ figure{margin:1.25rem 0;overflow-x:auto}
 )";
 
 std::string render_block(const HtmlHeading& heading) {
-  const std::string_view tag = heading.level == HeadingLevel::kSection ? "h2" : "h3";
-  return fmt::format("<{0}>{1}</{0}>\n", tag, escape_xml(heading.text));
+  return fmt::format("<h2>{}</h2>\n", escape_xml(heading.text));
 }
 
 std::string render_block(const HtmlParagraph& paragraph) {

@@ -19,10 +19,8 @@
 
 namespace yoke {
 
-enum class HeadingLevel { kSection, kSubsection };
 struct HtmlHeading {
   std::string text{};
-  HeadingLevel level = HeadingLevel::kSection;
 };
 
 struct HtmlParagraph {

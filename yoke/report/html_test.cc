@@ -41,10 +41,10 @@ TEST(Html, EveryTextIsEscaped) {
   EXPECT_EQ(found, 13U);  // the title stands in the head and on the page
 }
 
-TEST(Html, HeadingsHaveTheirLevels) {
+TEST(Html, HeadingsStandBelowTheTitle) {
   HtmlPage page;
-  page.blocks = {HtmlHeading{.text = "one"}, HtmlHeading{.text = "two", .level = HeadingLevel::kSubsection}};
-  EXPECT_TRUE(contains(render_html(page), "<h2>one</h2>\n<h3>two</h3>\n"));
+  page.blocks = {HtmlHeading{.text = "one"}, HtmlHeading{.text = "two"}};
+  EXPECT_TRUE(contains(render_html(page), "<h2>one</h2>\n<h2>two</h2>\n"));
 }
 
 TEST(Html, PreformattedTextKeepsItsLines) {

@@ -14,15 +14,10 @@ namespace {
 constexpr std::size_t kGridWidthLeast = 10;
 constexpr std::size_t kGridHeightLeast = 3;
 
-// The characters of one drawing. Series beyond the marks use them again; the legend still lists all.
-struct Glyphs {
-  std::array<std::string_view, 8> marks;
-  std::string_view trace, reference, several, side, corner, floor, tick;
-};
-constexpr Glyphs kUtf8Glyphs = {{"●", "○", "▲", "△", "■", "□", "◆", "◇"}, "·", "┄", "※", "│", "└", "─", "┴"};
-constexpr Glyphs kAsciiGlyphs = {{"*", "o", "+", "x", "#", "@", "=", "~"}, ".", "-", "%", "|", "+", "-", "+"};
-
-const Glyphs& glyphs_of(PlotGlyphs glyphs) { return glyphs == PlotGlyphs::kUtf8 ? kUtf8Glyphs : kAsciiGlyphs; }
+// Series beyond the marks use them again; the legend still lists all.
+constexpr std::array<std::string_view, 8> kPlotMarks = {"●", "○", "▲", "△", "■", "□", "◆", "◇"};
+constexpr std::string_view kTrace = "·", kReference = "┄", kSeveral = "※";
+constexpr std::string_view kSide = "│", kCorner = "└", kFloor = "─", kTick = "┴";
 
 // A rectangle of characters; row 0 is the top. Marks cover traces, and traces cover references.
 class Grid {
@@ -34,18 +29,18 @@ class Grid {
   std::size_t column(double place) const { return index(place, width_); }
   std::size_t row(double place) const { return height_ - 1 - index(place, height_); }
 
-  void put_reference(double y, const Glyphs& glyphs) {
-    for (std::size_t c = 0; c < width_; ++c) at(c, row(y)) = {glyphs.reference, {}};
+  void put_reference(double y) {
+    for (std::size_t c = 0; c < width_; ++c) at(c, row(y)) = {kReference, {}};
   }
-  void put_trace(double x, double y, const Glyphs& glyphs) {
+  void put_trace(double x, double y) {
     Cell& cell = at(column(x), row(y));
-    if (!cell.series) cell.text = glyphs.trace;
+    if (!cell.series) cell.text = kTrace;
   }
-  void put_mark(double x, double y, std::size_t series, const Glyphs& glyphs) {
+  void put_mark(double x, double y, std::size_t series) {
     Cell& cell = at(column(x), row(y));
     const bool meets = cell.series && *cell.series != series;
     has_several_ |= meets;
-    cell = {meets ? glyphs.several : glyphs.marks[series % glyphs.marks.size()], series};
+    cell = {meets ? kSeveral : kPlotMarks[series % kPlotMarks.size()], series};
   }
 
   bool has_several() const { return has_several_; }
@@ -71,28 +66,28 @@ class Grid {
   bool has_several_ = false;
 };
 
-void trace_run(Grid& grid, const LineLayout& layout, const std::vector<ChartPoint>& run, const Glyphs& glyphs) {
+void trace_run(Grid& grid, const LineLayout& layout, const std::vector<ChartPoint>& run) {
   for (std::size_t i = 1; i < run.size(); ++i) {
     const double x0 = layout.x.place(run[i - 1].x), x1 = layout.x.place(run[i].x);
     const double y0 = layout.y.place(run[i - 1].y), y1 = layout.y.place(run[i].y);
     // Enough steps that no cell on the way is jumped over.
     const double steps = std::ceil(std::max(std::abs(x1 - x0) * static_cast<double>(grid.width()),
                                             std::abs(y1 - y0) * static_cast<double>(grid.height())));
-    for (int s = 1; s < steps; ++s) grid.put_trace(x0 + (x1 - x0) * s / steps, y0 + (y1 - y0) * s / steps, glyphs);
+    for (int s = 1; s < steps; ++s) grid.put_trace(x0 + (x1 - x0) * s / steps, y0 + (y1 - y0) * s / steps);
   }
 }
 
-void draw(Grid& grid, const LineChart& chart, const LineLayout& layout, const Glyphs& glyphs) {
+void draw(Grid& grid, const LineChart& chart, const LineLayout& layout) {
   for (const ChartReference& reference : layout.references) {
-    grid.put_reference(layout.y.place(reference.value), glyphs);
+    grid.put_reference(layout.y.place(reference.value));
   }
   for (std::size_t s = 0; s < layout.runs.size(); ++s) {
     if (chart.series[s].style == SeriesStyle::kScatter) continue;
-    for (const auto& run : layout.runs[s]) trace_run(grid, layout, run, glyphs);
+    for (const auto& run : layout.runs[s]) trace_run(grid, layout, run);
   }
   for (std::size_t s = 0; s < layout.runs.size(); ++s) {
     for (const auto& run : layout.runs[s]) {
-      for (const ChartPoint& point : run) grid.put_mark(layout.x.place(point.x), layout.y.place(point.y), s, glyphs);
+      for (const ChartPoint& point : run) grid.put_mark(layout.x.place(point.x), layout.y.place(point.y), s);
     }
   }
 }
@@ -107,13 +102,12 @@ std::vector<AxisTick> y_ticks(const LineChart& chart, const LineLayout& layout, 
 }
 
 std::string render_grid(const Grid& grid, const LineLayout& layout, const std::vector<AxisTick>& ticks,
-                        std::size_t margin, const Glyphs& glyphs) {
+                        std::size_t margin) {
   std::vector<std::string> labels(grid.height());
   for (const AxisTick& tick : ticks) labels[grid.row(layout.y.place(tick.value))] = tick.label;
   std::string text;
   for (std::size_t r = 0; r < grid.height(); ++r) {
-    std::string line =
-        fmt::format("{} {}{}", pad_text(labels[r], margin, TextAlign::kRight), glyphs.side, grid.line(r));
+    std::string line = fmt::format("{} {}{}", pad_text(labels[r], margin, TextAlign::kRight), kSide, grid.line(r));
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
@@ -143,14 +137,13 @@ std::vector<PlacedText> place_labels(const Grid& grid, const LineLayout& layout,
   return placed;
 }
 
-std::string render_x_axis(const Grid& grid, const LineChart& chart, const LineLayout& layout, std::size_t margin,
-                          const Glyphs& glyphs) {
+std::string render_x_axis(const Grid& grid, const LineChart& chart, const LineLayout& layout, std::size_t margin) {
   const std::size_t left = margin + 2;
   const auto extent = [](std::string_view label) { return static_cast<double>(count_columns(one_line(label)) + 2); };
   const auto ticks = choose_ticks_that_fit(chart.x, layout.x, static_cast<double>(grid.width() - 1), extent);
-  std::vector<std::string_view> floor(grid.width(), glyphs.floor);
-  for (const AxisTick& tick : ticks) floor[grid.column(layout.x.place(tick.value))] = glyphs.tick;
-  std::string text = fmt::format("{} {}", std::string(margin, ' '), glyphs.corner);
+  std::vector<std::string_view> floor(grid.width(), kFloor);
+  for (const AxisTick& tick : ticks) floor[grid.column(layout.x.place(tick.value))] = kTick;
+  std::string text = fmt::format("{} {}", std::string(margin, ' '), kCorner);
   for (const std::string_view cell : floor) text += cell;
   std::string labels;
   for (const PlacedText& label : place_labels(grid, layout, ticks, left)) {
@@ -171,19 +164,18 @@ std::string render_x_label(const std::string& label, std::size_t left, std::size
   return text;
 }
 
-std::string render_legend(const LineChart& chart, const LineLayout& layout, const Grid& grid, std::size_t width,
-                          const Glyphs& glyphs) {
+std::string render_legend(const LineChart& chart, const LineLayout& layout, const Grid& grid, std::size_t width) {
   std::string text;
   const auto add = [&](std::string_view mark, std::string_view name) {
     text += wrapped_paragraph(fmt::format("{} {}", mark, name), width);
   };
   for (std::size_t s = 0; s < chart.series.size(); ++s) {
     if (chart.series.size() == 1 && chart.series[s].name.empty()) continue;
-    add(glyphs.marks[s % glyphs.marks.size()], chart.series[s].name);
+    add(kPlotMarks[s % kPlotMarks.size()], chart.series[s].name);
   }
-  if (grid.has_several()) add(glyphs.several, "several series at one place");
+  if (grid.has_several()) add(kSeveral, "several series at one place");
   for (const ChartReference& reference : layout.references) {
-    add(glyphs.reference, fmt::format("{}: {}", reference.label, format_value(chart.y, reference.value)));
+    add(kReference, fmt::format("{}: {}", reference.label, format_value(chart.y, reference.value)));
   }
   return text;
 }
@@ -193,19 +185,18 @@ std::string render_legend(const LineChart& chart, const LineLayout& layout, cons
 std::string render_text(const LineChart& chart, const TextPlotOptions& options) {
   // A grid fills what it is given, and "unlimited" is no length.
   const std::size_t width = std::min<std::size_t>(options.width, 1000);
-  const Glyphs& glyphs = glyphs_of(options.glyphs);
   const LineLayout layout = lay_out(chart);
   const std::size_t height = std::clamp<std::size_t>(options.height, kGridHeightLeast, 1000);
   const std::vector<AxisTick> ticks = y_ticks(chart, layout, height);
   std::size_t margin = 0;
   for (const AxisTick& tick : ticks) margin = std::max(margin, count_columns(tick.label));
   Grid grid(width > margin + 2 + kGridWidthLeast ? width - margin - 2 : kGridWidthLeast, height);
-  draw(grid, chart, layout, glyphs);
+  draw(grid, chart, layout);
 
   std::string text = wrapped_paragraph(chart.title, width) + wrapped_paragraph(chart.y.label, width);
-  text += render_grid(grid, layout, ticks, margin, glyphs);
-  text += render_x_axis(grid, chart, layout, margin, glyphs) + render_x_label(chart.x.label, margin + 2, grid.width());
-  text += render_legend(chart, layout, grid, width, glyphs);
+  text += render_grid(grid, layout, ticks, margin);
+  text += render_x_axis(grid, chart, layout, margin) + render_x_label(chart.x.label, margin + 2, grid.width());
+  text += render_legend(chart, layout, grid, width);
   for (const std::string& note : layout.notes) text += wrapped_paragraph(note, width);
   return text;
 }

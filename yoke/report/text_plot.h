@@ -1,6 +1,6 @@
-// Line charts on the terminal: lines and points on a grid of characters. For bars see text_bars.h.
+// Line charts on the terminal: lines and points on a grid of characters.
 //
-//   fmt::print("{}", render_text(chart, {.width = 100, .glyphs = PlotGlyphs::kAscii}));
+//   fmt::print("{}", render_text(chart, {.width = 100}));
 //
 // The text is no wider than asked unless the labels alone leave no room; it is never narrower than a plot needs.
 #pragma once
@@ -12,12 +12,9 @@
 
 namespace yoke {
 
-enum class PlotGlyphs { kUtf8, kAscii };
-
 struct TextPlotOptions {
   std::size_t width = kTerminalWidth;
   std::size_t height = 16;  // of the grid, in lines
-  PlotGlyphs glyphs = PlotGlyphs::kUtf8;
 };
 
 std::string render_text(const LineChart& chart, const TextPlotOptions& options = {});

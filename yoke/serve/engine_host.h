@@ -18,14 +18,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "yoke/base/files.h"
 #include "yoke/engine/front.h"
 #include "yoke/engine/options.h"
 #include "yoke/job/held_interrupts.h"
-#include "yoke/job/job.h"
-#include "yoke/rank/transport.h"
+#include "yoke/rank/start.h"
 #include "yoke/spec/cluster.h"
 
 namespace yoke {
@@ -53,32 +51,25 @@ class EngineHost {
   void end_for(int signal_number);
 
  private:
-  void start_threads(int count);
-  void start_launched();
-  void start_job(int count);
-  void start_mpirun(int count);
-  void listen();
-  std::string task_text() const;
-  template <class Work>
-  void in_background(Work work);
+  RanksSpec ranks_here();
+  RanksSpec ranks_elsewhere();
   void report_end(const Error& reason);
-  void keep_line(std::string line);
-  void take_event(const JobEvent& event);
+  void keep_line(const std::string& line);
   Error with_last_lines(const Error& error) const;
   bool all_over(Deadline deadline);
 
   const HeldInterrupts held_;  // first: threads inherit it, and it goes last
   EngineHostSpec spec_;
   std::optional<ScratchDir> folder_;  // of the socket
-  std::filesystem::path socket_;
-  std::mutex front_mutex_;  // between report_end() and our end
+  std::optional<Socket> rank_line_;   // rank 0's end of the line, where it is in this process
+  std::mutex front_mutex_;            // between report_end() and our end
   std::unique_ptr<Front> front_;
   std::atomic<bool> ranks_started_{false};
   std::optional<int> ends_for_;
   int interrupts_at_end_ = 0;
   std::deque<std::string> last_lines_;  // that ranks wrote: the words of one that fails
-  std::optional<Job> job_;
-  std::vector<std::future<void>> background_;  // last: they use the above
+  std::unique_ptr<Ranks> ranks_;
+  std::future<void> waiting_;  // for the ranks; last: it uses the above
 };
 
 // How many ranks a spec stands for.

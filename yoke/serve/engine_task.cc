@@ -1,19 +1,14 @@
 #include "yoke/serve/engine_task.h"
 
-#include <fmt/format.h>
-
 #include "yoke/base/fields.h"
-#include "yoke/base/json.h"
 #include "yoke/engine/rank.h"
-#include "yoke/job/job.h"
-#include "yoke/rank/rank_part.h"
 
 namespace yoke {
 namespace {
 
 using namespace literals;
 
-constexpr Seconds kFrontLimit{10};  // the asker listens before it starts us
+constexpr Seconds kFrontLimit{10};  // the client listens before it starts us
 // One rank may read a layer from a slow disk while the others wait. Who dies or stands still is told by heartbeats.
 constexpr Seconds kOperationLimit{300};
 
@@ -54,38 +49,24 @@ void visit_fields(Visitor& visit, EngineTask& task) {
 
 namespace {
 
-void run_rank() {
-  const Environment environment = environment_now();
-  const auto place = find_rank_place(environment);
-  const auto text = environment.find(kEngineTaskVariable);
-  if (!place || text == environment.end()) {
-    throw Error(ErrorCode::kUsage, fmt::format("{} is started by 'yoke run', not by hand", kEnginePart));
-  }
-  const EngineTask task = read_task(text->second);
+void run_engine_process(const RankPlace& place, const Document& document) {
+  const EngineTask task = engine_task_from_json(document);
   std::optional<Socket> front;
   // Before joining: the front then sees this rank's end, however early it comes.
-  if (place->rank == 0) front = connect_unix(task.front, Deadline::after(kFrontLimit));
-  const auto world = join_engine_world(*place, task.transport, task.cluster);
+  if (place.rank == 0) front = connect_unix(task.front, Deadline::after(kFrontLimit));
+  const auto world = join_world(place, engine_world(task.transport, task.cluster));
   run_engine_rank(*world, task.engine, std::move(front));
 }
 
 }  // namespace
 
-std::unique_ptr<World> join_engine_world(RankPlace place, Transport transport, const std::optional<Cluster>& cluster) {
-  if (place.node.empty()) place.node = this_machine().name;
-  return join_world(place, {.carrier = carrier_of(transport),
-                            .communicator = {.operation_timeout = kOperationLimit},
-                            .cluster = cluster});
+WorldOptions engine_world(Transport transport, const std::optional<Cluster>& cluster) {
+  return {.carrier = carrier_of(transport), .communicator = {.operation_timeout = kOperationLimit}, .cluster = cluster};
 }
 
-std::string print_task(const EngineTask& task) { return print_json(to_document(task), JsonLayout::kOneLine); }
-EngineTask read_task(const std::string& text) {
-  return from_document<EngineTask>(parse_json(text, kEngineTaskVariable));
-}
+Document to_json(const EngineTask& task) { return to_document(task); }
+EngineTask engine_task_from_json(const Document& document) { return from_document<EngineTask>(document); }
 
-std::optional<int> run_engine_part(const std::vector<std::string>& arguments) {
-  if (arguments != std::vector<std::string>{kEnginePart}) return std::nullopt;
-  return run_rank_part(run_rank);
-}
+RankKind engine_rank_kind() { return {.name = kEngineKind, .started_by = "yoke run", .run = run_engine_process}; }
 
 }  // namespace yoke

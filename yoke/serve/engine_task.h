@@ -1,35 +1,31 @@
-// What one rank of an engine is told when it is a process of its own (`yoke engine-rank`, a hidden part of the
-// program), in its environment.
+// The task of one rank of an engine when it is a process of its own: `yoke rank engine` (rank/rank_part.h).
 #pragma once
 #include <filesystem>
-#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
+#include "yoke/base/document.h"
 #include "yoke/engine/options.h"
+#include "yoke/rank/rank_part.h"
 #include "yoke/rank/transport.h"
 #include "yoke/spec/cluster.h"
 
 namespace yoke {
 
-inline constexpr const char* kEnginePart = "engine-rank";
-inline constexpr const char* kEngineTaskVariable = "YOKE_ENGINE_TASK";
+inline constexpr const char* kEngineKind = "engine";
 
 struct EngineTask {
   EngineOptions engine;
   Transport transport = Transport::kAuto;
   std::optional<Cluster> cluster;
-  std::filesystem::path front;  // rank 0's: the socket where the asker listens
+  std::filesystem::path front;  // rank 0's: the socket where the client listens
 };
 
-std::string print_task(const EngineTask& task);
-EngineTask read_task(const std::string& text);  // throws Error(kInvalid)
+Document to_json(const EngineTask& task);
+EngineTask engine_task_from_json(const Document& document);  // throws Error(kInvalid)
 
-// Joins the group of a rank; where the launcher does not say the name of its node, this machine's is taken.
-std::unique_ptr<World> join_engine_world(RankPlace place, Transport transport, const std::optional<Cluster>& cluster);
+// How a rank of an engine joins its group.
+WorldOptions engine_world(Transport transport, const std::optional<Cluster>& cluster);
 
-// The exit status, where the arguments are those of the hidden part.
-std::optional<int> run_engine_part(const std::vector<std::string>& arguments);
+RankKind engine_rank_kind();  // `yoke rank engine`
 
 }  // namespace yoke

@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "yoke/base/error_testing.h"
+#include "yoke/base/json.h"
 
 namespace yoke {
 namespace {
 
-TEST(EngineTask, ARankReadsWhatTheAskerWrote) {
+TEST(EngineTask, IsReadByARankAsTheClientWroteIt) {
   Cluster cluster;
   cluster.name = "desk";
   cluster.nodes = {{.name = "spark-1", .address = "192.168.1.21"}, {.name = "spark-2", .address = "192.168.1.22"}};
@@ -22,7 +23,7 @@ TEST(EngineTask, ARankReadsWhatTheAskerWrote) {
                         .transport = Transport::kDirect,
                         .cluster = cluster,
                         .front = "/tmp/x/front"};
-  const EngineTask got = read_task(print_task(task));
+  const EngineTask got = engine_task_from_json(parse_json(print_json(to_json(task)), "task"));
   EXPECT_EQ(got.engine.model, task.engine.model);
   EXPECT_EQ(got.engine.backend, "ref");
   EXPECT_EQ(got.engine.threads, 3);
@@ -35,18 +36,12 @@ TEST(EngineTask, ARankReadsWhatTheAskerWrote) {
   EXPECT_EQ(got.front, "/tmp/x/front");
   ASSERT_TRUE(got.cluster);
   EXPECT_EQ(got.cluster->nodes.back().name, "spark-2");
-  EXPECT_FALSE(read_task(print_task({.engine = {.model = "m"}, .front = "f"})).cluster);
+  EXPECT_FALSE(engine_task_from_json(to_json(EngineTask{.engine = {.model = "m"}, .front = "f"})).cluster);
 }
 
 TEST(EngineTask, WhatIsNoTaskIsRefused) {
-  for (const char* wrong : {"", "[]", "{}", R"({"model": 1})"})
-    EXPECT_ERROR(read_task(wrong), ErrorCode::kInvalid, "YOKE_ENGINE_TASK") << wrong;
-}
-
-TEST(EngineTask, OnlyItsOwnWordIsTheHiddenPart) {
-  EXPECT_FALSE(run_engine_part({"run"}));
-  EXPECT_FALSE(run_engine_part({}));
-  EXPECT_FALSE(run_engine_part({kEnginePart, "more"}));
+  for (const char* wrong : {"[]", "{}", R"({"model": 1})"})
+    EXPECT_ERROR(engine_task_from_json(parse_json(wrong, "task")), ErrorCode::kInvalid, "task") << wrong;
 }
 
 }  // namespace

@@ -89,13 +89,6 @@ Tensor Tensor::reshaped(Shape shape) const {
   return changed;
 }
 
-Tensor Tensor::reinterpreted(DType type) const {
-  YOKE_CHECK(size_of(type) == size_of(type_), "{} as {}", to_string(type_), to_string(type));
-  Tensor changed = *this;
-  changed.type_ = type;
-  return changed;
-}
-
 Tensor Tensor::copied() const {
   Tensor copy = empty(shape_, type_);
   if (count() > 0) copy_axis(*this, 0, raw(), copy.mutable_raw());

@@ -28,8 +28,6 @@ class Tensor {
   static Tensor borrow(std::span<T> values, Shape shape) {
     return {Storage::borrow(std::as_writable_bytes(values)), shape, DTypeOf<T>::value};
   }
-  template <class T>
-  static Tensor copy_of(std::span<const T> values, Shape shape);
 
   const Shape& shape() const { return shape_; }
   std::int64_t extent(std::size_t axis) const { return shape_[axis]; }
@@ -77,7 +75,6 @@ class Tensor {
   Tensor slice(std::size_t axis, Range range) const;
   Tensor transposed() const;               // of two axes
   Tensor reshaped(Shape shape) const;      // of a contiguous tensor
-  Tensor reinterpreted(DType type) const;  // the same bits as another type of the same size
   Tensor copied() const;                   // owned and contiguous
 
  private:
@@ -92,13 +89,5 @@ class Tensor {
   DType type_ = DType::kF32;
   std::size_t offset_ = 0;
 };
-
-template <class T>
-Tensor Tensor::copy_of(std::span<const T> values, Shape shape) {
-  Tensor tensor = empty(shape, DTypeOf<T>::value);
-  YOKE_CHECK_EQ(static_cast<std::size_t>(tensor.count()), values.size());
-  std::copy(values.begin(), values.end(), tensor.mutable_data<T>());
-  return tensor;
-}
 
 }  // namespace yoke

@@ -70,8 +70,4 @@ std::unique_ptr<Communicator> make_mpi(std::shared_ptr<MpiSession> session, Comm
   return std::make_unique<MpiCommunicator>(std::make_unique<MpiGroup>(std::move(session)), std::move(options));
 }
 
-std::unique_ptr<Communicator> make_mpi(CommunicatorOptions options) {
-  return make_mpi(MpiSession::start(), std::move(options));
-}
-
 }  // namespace yoke

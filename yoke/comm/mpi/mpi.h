@@ -1,6 +1,6 @@
 // Collectives through the machine's MPI (Open MPI or MPICH), for programs that mpirun or srun started.
 //
-//   auto comm = make_mpi();                          // rank and size are the launcher's
+//   auto comm = make_mpi(MpiSession::start());       // rank and size are the launcher's
 //
 // f32, i32 and i8 are reduced by MPI itself, in an order of its own that gives all ranks the same bits; f16 and bf16,
 // which MPI cannot add, are gathered and reduced here, in the order of ranks. MPI bounds what the interface can
@@ -15,7 +15,6 @@
 
 namespace yoke {
 
-std::unique_ptr<Communicator> make_mpi(CommunicatorOptions options = {});  // starts a session of its own
 std::unique_ptr<Communicator> make_mpi(std::shared_ptr<MpiSession> session, CommunicatorOptions options = {});
 
 }  // namespace yoke

@@ -1,14 +1,13 @@
 #include "yoke/comm/mpi/mpi_library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <span>
 #include <vector>
 
+#include "yoke/base/shared_library.h"
 #include "yoke/base/text.h"
 
 namespace yoke {
@@ -22,30 +21,25 @@ bool has_variable(const char* name) { return std::getenv(name) != nullptr; }
 bool under_open_mpi() { return has_variable("OMPI_COMM_WORLD_SIZE") || has_variable("PMIX_RANK"); }
 bool under_mpich() { return has_variable("PMI_RANK") || has_variable("PMI_SIZE"); }
 
-void* load_library() {
-  std::vector<const char*> names;
+SharedLibrary load_library() {
+  std::vector<std::string> names;
   const auto add = [&](std::span<const char* const> more) { names.insert(names.end(), more.begin(), more.end()); };
   // Under a launcher only its own library can find the other ranks; the other would come up as a world of one.
   if (under_open_mpi() || !under_mpich()) add(kOpenMpi);
   if (under_mpich() || !under_open_mpi()) add(kMpich);
-  for (const char* name : names) {
-    // RTLD_GLOBAL: Open MPI's plug-ins take its symbols from the process.
-    if (void* library = dlopen(name, RTLD_NOW | RTLD_GLOBAL)) return library;
-  }
-  throw Error(ErrorCode::kNotFound, fmt::format("there is no MPI library here ({})", fmt::join(names, ", ")),
-              "install openmpi-bin or mpich, on every node the same");
+  // Open MPI's plug-ins take its symbols from the process.
+  return value_or_throw(SharedLibrary::open({.what = "the MPI library",
+                                             .names = std::move(names),
+                                             .missing_hint = "install openmpi-bin or mpich, on every node the same",
+                                             .old_hint = "yoke needs MPI 3.0 or newer",
+                                             .symbols = LibraryRequest::Symbols::kForAll}));
 }
 
 MpiHandle as_handle(std::uintptr_t value) { return reinterpret_cast<MpiHandle>(value); }
 
-void* find(void* library, const char* name) {
-  if (void* symbol = dlsym(library, name)) return symbol;
-  throw Error(ErrorCode::kUnsupported, fmt::format("the MPI library has no {}", name), "yoke needs MPI 3.0 or newer");
-}
-
 // Open MPI's handles are the addresses of its objects (mpi.h: OMPI_PREDEFINED_GLOBAL).
-MpiConstants open_mpi_constants(void* library) {
-  const auto object = [&](const char* name) { return find(library, name); };
+MpiConstants open_mpi_constants(const SharedLibrary& library) {
+  const auto object = [&](const char* name) { return library.need(name); };
   return {.comm_world = object("ompi_mpi_comm_world"),
           .errors_return = object("ompi_mpi_errors_return"),
           .float32 = object("ompi_mpi_float"),
@@ -74,14 +68,9 @@ MpiConstants mpich_constants() {
           .status_ignore = as_handle(1)};
 }
 
-template <class Function>
-void bind(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(find(library, name));
-}
-
-MpiFunctions functions_of(void* library) {
+MpiFunctions functions_of(const SharedLibrary& library) {
   MpiFunctions f{};
-#define YOKE_MPI_BIND(name) bind(library, "MPI_" #name, f.name)
+#define YOKE_MPI_BIND(name) library.bind("MPI_" #name, f.name)
   YOKE_MPI_BIND(Init_thread);
   YOKE_MPI_BIND(Finalize);
   YOKE_MPI_BIND(Abort);
@@ -118,9 +107,9 @@ MpiFunctions functions_of(void* library) {
 }  // namespace
 
 MpiLibrary::MpiLibrary() {
-  void* library = load_library();
+  const SharedLibrary library = load_library();
   functions_ = functions_of(library);
-  const bool is_open_mpi = dlsym(library, "ompi_mpi_comm_world") != nullptr;
+  const bool is_open_mpi = library.find("ompi_mpi_comm_world") != nullptr;
   constants_ = is_open_mpi ? open_mpi_constants(library) : mpich_constants();
 }
 
@@ -161,8 +150,6 @@ std::string MpiLibrary::version() const {
   check(functions_.Get_library_version(text, &length), "MPI_Get_library_version");
   return short_mpi_version(text);
 }
-
-bool under_mpi_launcher() { return under_open_mpi() || under_mpich(); }
 
 std::string short_mpi_version(std::string_view text) {
   std::string line(trim(text.substr(0, text.find_first_of(",\n"))));

@@ -67,8 +67,8 @@ struct MpiConstants {
 
 class MpiLibrary {
  public:
-  // Loads the library that the launcher in the environment belongs to, else any. Throws kNotFound, naming what it
-  // tried, or kUnsupported where the library lacks something. It stays loaded: MPI libraries do not survive unloading.
+  // Loads the library that the launcher in the environment belongs to, else any. Throws kUnsupported, naming what it
+  // tried, or what the library lacks. It stays loaded: MPI libraries do not survive unloading.
   MpiLibrary();
 
   const MpiFunctions& call() const { return functions_; }
@@ -85,9 +85,6 @@ class MpiLibrary {
   MpiFunctions functions_{};
   MpiConstants constants_{};
 };
-
-// Whether a launcher of MPI programs started this process (mpirun, srun with PMIx or PMI).
-bool under_mpi_launcher();
 
 // "Open MPI v4.1.4, package: …" and "MPICH Version:\t4.0.2\n…" as "Open MPI 4.1.4" and "MPICH 4.0.2".
 std::string short_mpi_version(std::string_view text);

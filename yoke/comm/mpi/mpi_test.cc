@@ -64,7 +64,7 @@ std::string variable(const char* name) {
 // What a rank does. -----------------------------------------------------------------------------------------------
 
 TEST(MpiRank, DISABLED_PassesTheCommonCases) {
-  const auto comm = make_mpi();
+  const auto comm = make_mpi(MpiSession::start());
   EXPECT_EQ(std::to_string(comm->size()), variable("YOKE_TEST_MPI_RANKS"));
   EXPECT_THAT(comm->describe(), HasSubstr("mpi: " + variable("YOKE_TEST_MPI_LIBRARY")));
   // Ranks that outnumber the cores take turns by the scheduler's slices, so they get fewer cases of the table.
@@ -167,7 +167,7 @@ TEST(MpiRank, DISABLED_WaitsInVain) {
 }
 
 TEST(MpiRank, DISABLED_IsAborted) {
-  const auto comm = make_mpi();
+  const auto comm = make_mpi(MpiSession::start());
   if (comm->rank() == 1) {
     real_clock().sleep(60_s);
     return;

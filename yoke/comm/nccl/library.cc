@@ -1,11 +1,11 @@
 #include "yoke/comm/nccl/library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
 
 #include "yoke/base/check.h"
+#include "yoke/base/shared_library.h"
 #include "yoke/base/text.h"
 
 namespace yoke {
@@ -15,34 +15,26 @@ static_assert(sizeof(NcclConfig) == 24, "the layout of ncclConfig_t as of NCCL 2
 
 constexpr int kVersionLeast = 21800;  // the first with which a communicator that does not block can be trusted to abort
 
-template <class Function>
-void bind(void* library, Function*& function, const char* symbol) {
-  function = reinterpret_cast<Function*>(dlsym(library, symbol));
-  if (function == nullptr) {
-    throw Error(ErrorCode::kUnsupported, fmt::format("this NCCL has no {}", symbol), "install NCCL 2.18 or newer");
-  }
-}
-
-NcclFunctions bind_all(void* library) {
+NcclFunctions bind_all(const SharedLibrary& library) {
   NcclFunctions f;
-  bind(library, f.version, "ncclGetVersion");
-  bind(library, f.unique_id, "ncclGetUniqueId");
-  bind(library, f.init, "ncclCommInitRankConfig");
-  bind(library, f.finalize, "ncclCommFinalize");
-  bind(library, f.destroy, "ncclCommDestroy");
-  bind(library, f.abort, "ncclCommAbort");
-  bind(library, f.async_error, "ncclCommGetAsyncError");
-  bind(library, f.error_string, "ncclGetErrorString");
-  bind(library, f.last_error, "ncclGetLastError");
-  bind(library, f.group_start, "ncclGroupStart");
-  bind(library, f.group_end, "ncclGroupEnd");
-  bind(library, f.all_reduce, "ncclAllReduce");
-  bind(library, f.all_gather, "ncclAllGather");
-  bind(library, f.reduce_scatter, "ncclReduceScatter");
-  bind(library, f.broadcast, "ncclBroadcast");
-  bind(library, f.reduce, "ncclReduce");
-  bind(library, f.send, "ncclSend");
-  bind(library, f.receive, "ncclRecv");
+  library.bind("ncclGetVersion", f.version);
+  library.bind("ncclGetUniqueId", f.unique_id);
+  library.bind("ncclCommInitRankConfig", f.init);
+  library.bind("ncclCommFinalize", f.finalize);
+  library.bind("ncclCommDestroy", f.destroy);
+  library.bind("ncclCommAbort", f.abort);
+  library.bind("ncclCommGetAsyncError", f.async_error);
+  library.bind("ncclGetErrorString", f.error_string);
+  library.bind("ncclGetLastError", f.last_error);
+  library.bind("ncclGroupStart", f.group_start);
+  library.bind("ncclGroupEnd", f.group_end);
+  library.bind("ncclAllReduce", f.all_reduce);
+  library.bind("ncclAllGather", f.all_gather);
+  library.bind("ncclReduceScatter", f.reduce_scatter);
+  library.bind("ncclBroadcast", f.broadcast);
+  library.bind("ncclReduce", f.reduce);
+  library.bind("ncclSend", f.send);
+  library.bind("ncclRecv", f.receive);
   return f;
 }
 
@@ -68,15 +60,13 @@ std::string version_text(int version) {
 Result<NcclLibrary> NcclLibrary::load() {
   const char* named = std::getenv("YOKE_NCCL");
   const std::string path = named != nullptr && *named != '\0' ? named : "libnccl.so.2";
-  // Never closed: NCCL leaves threads behind that run its code.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return Unexpected(Error(ErrorCode::kUnsupported, fmt::format("NCCL cannot be loaded: {}", dlerror()),
-                            "install libnccl2, or name the file in the environment variable YOKE_NCCL"));
-  }
   return try_to([&] {
     NcclLibrary nccl;
-    nccl.functions_ = bind_all(library);
+    nccl.functions_ = bind_all(value_or_throw(
+        SharedLibrary::open({.what = "NCCL",
+                             .names = {path},
+                             .missing_hint = "install libnccl2, or name the file in the environment variable YOKE_NCCL",
+                             .old_hint = "install NCCL 2.18 or newer"})));
     int version = 0;
     if (nccl.functions_.version(&version) != NcclResult::kSuccess || version < kVersionLeast) {
       throw Error(ErrorCode::kUnsupported, fmt::format("NCCL {} is too old", version_text(version)),

@@ -16,11 +16,10 @@ struct NcclUniqueId {
   char bytes[kNcclIdSize];
 };
 
+// Those that are told apart, of ncclResult_t.
 enum class NcclResult : int {
   kSuccess = 0,
-  kUnhandledCudaError = 1,
   kSystemError = 2,
-  kInternalError = 3,
   kInvalidArgument = 4,
   kInvalidUsage = 5,
   kRemoteError = 6,
@@ -71,7 +70,7 @@ struct NcclFunctions {
 
 class NcclLibrary {
  public:
-  // Loaded once per process; kUnavailable with the reason where it is not there.
+  // Loaded once per process; kUnsupported with the reason where it is not there.
   static Result<const NcclLibrary*> find();
   static const NcclLibrary& get();  // the same, thrown
 

@@ -37,7 +37,6 @@ class NcclCommunicator final : public Communicator {
   void abort(const Error& reason) override;
   void rebuild(const Membership& membership, Deadline deadline) override;
   std::unique_ptr<Communicator> split(const std::vector<int>& ranks) override;
-  bool capturable() const override { return true; }
   std::string describe() const override {
     return fmt::format("nccl {} on {} (device {}); {}", nccl_.version(), device_->name(), device_->index(),
                        describe_interfaces("NCCL", {"NCCL_SOCKET_IFNAME", "NCCL_IB_HCA"}));

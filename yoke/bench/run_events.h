@@ -1,19 +1,28 @@
 // A run that crosses from rank 0's process to the one that prints it: a JSON text a line, as the sink is told.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "yoke/bench/measure_collective.h"
 
 namespace yoke {
 
-// Writes what it is told to standard output.
+// Writes what it is told, a line with its end at a time.
 class EventWriter final : public CollectiveSink {
  public:
+  explicit EventWriter(std::function<void(std::string_view line)> write) : write_(std::move(write)) {}
+
   void begin(const CollectiveRun& run) override;
   void row(const CollectiveRun& run, const CollectiveRow& row) override;
   void end(const CollectiveRun& run) override;
+
+ private:
+  void write_event(std::string name, Document content) const;
+
+  std::function<void(std::string_view)> write_;
 };
 
 // Reads it back and tells the sink, if there is one.

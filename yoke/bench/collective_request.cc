@@ -1,14 +1,16 @@
-// What a measured collective cannot be asked for is said once, before any rank is started.
+#include "yoke/bench/collective_request.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
-#include "yoke/cli/bench_options.h"
 #include "yoke/comm/nccl/library.h"
 #include "yoke/cuda/driver.h"
 #include "yoke/job/node_channel.h"
+#include "yoke/rank/start.h"
+#include "yoke/spec/hardware.h"
 
 namespace yoke {
 namespace {
@@ -67,33 +69,54 @@ void check_gpus(const RankRequest& request) {
 
 }  // namespace
 
+int rank_count(const RankRequest& request) { return rank_count(request.ranks, request.cluster, 2); }
+
+Carrier carrier_of(const RankRequest& request) {
+  const Carrier chosen = carrier_of(request.transport);
+  if (chosen != Carrier::kAuto) return chosen;
+  if (request.beside == Beside::kNccl) return Carrier::kNccl;  // the same memory for both
+  // To compare with MPI, something else must carry our data.
+  return request.beside == Beside::kMpi ? Carrier::kDirect : Carrier::kAuto;
+}
+
 void check_request(const RankRequest& request, const CollectiveOptions& options) {
   check_beside(request, options);
   check_gpus(request);
 }
 
-void check_launched(const RankPlace& place, const BenchArguments& a) {
+void check_launched(const RankPlace& place, const LaunchedRequest& request) {
   const std::string_view launcher = to_string(place.origin);
-  if (a.ranks != kNotGiven && a.ranks != place.size) {
-    refuse_request(fmt::format("--ranks {}, but {} started {}", a.ranks, launcher, place.size),
+  if (request.ranks && *request.ranks != place.size) {
+    refuse_request(fmt::format("--ranks {}, but {} started {}", *request.ranks, launcher, place.size),
                    "leave --ranks out: the launcher decides");
   }
-  if (const auto each = ranks_of({.threads = a.threads, .gpus = a.gpus}); each > 1) {
+  if (request.ranks_per_process > 1) {
     refuse_request(fmt::format("-t times -g asks for {} ranks in each process, but each that {} started is one rank",
-                               each, launcher),
+                               request.ranks_per_process, launcher),
                    "leave -t and -g out, and start as many processes as there are to be ranks");
   }
-  if (a.transport == "threads") {
+  if (request.transport == Transport::kThreads) {
     refuse_request(fmt::format("--transport threads makes the ranks itself, but {} started {}", launcher, place.size),
                    "leave it out, or start it without the launcher");
   }
   const bool by_mpi =
       place.origin == RankOrigin::kOpenMpi || place.origin == RankOrigin::kMpich || place.origin == RankOrigin::kSlurm;
-  if (!by_mpi && (a.beside == "mpi" || a.transport == "mpi")) {
+  const bool beside_mpi = request.beside == Beside::kMpi;
+  if (!by_mpi && (beside_mpi || request.transport == Transport::kMpi)) {
     refuse_request(fmt::format("{} needs ranks that MPI started, not {}",
-                               a.beside == "mpi" ? "--beside mpi" : "--transport mpi", launcher),
+                               beside_mpi ? "--beside mpi" : "--transport mpi", launcher),
                    "start it by mpirun, or leave it out");
   }
+}
+
+std::optional<LinkLimit> limit_of(const Cluster& cluster) {
+  const int halves = std::max(1, static_cast<int>(cluster.nodes.front().halves.size()));
+  if (cluster.fabric && cluster.fabric->half_rate) {
+    return LinkLimit{.half_rate = *cluster.fabric->half_rate, .halves = halves, .source = "the cluster file"};
+  }
+  const Hardware* hardware = cluster.hardware ? find_hardware(*cluster.hardware) : nullptr;
+  if (!hardware || cluster.lab) return std::nullopt;
+  return LinkLimit{.half_rate = hardware->half_rate, .halves = halves, .source = "the catalogue"};
 }
 
 }  // namespace yoke

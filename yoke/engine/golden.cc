@@ -1,4 +1,4 @@
-#include "yoke/cli/golden.h"
+#include "yoke/engine/golden.h"
 
 #include <fmt/format.h>
 

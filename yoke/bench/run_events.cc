@@ -1,20 +1,11 @@
-#include "yoke/cli/bench_events.h"
-
-#include <unistd.h>
+#include "yoke/bench/run_events.h"
 
 #include "yoke/base/error.h"
-#include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 
 namespace yoke {
 namespace {
-
-void write_event(std::string name, Document content) {
-  const std::string line = print_json(Document::map({{std::move(name), std::move(content)}}), JsonLayout::kOneLine);
-  const UniqueFd standard_output(dup(STDOUT_FILENO));
-  write_all(standard_output, line + "\n", "standard output");
-}
 
 CollectiveRun without_rows(const CollectiveRun& run) {
   CollectiveRun rest = run;
@@ -23,6 +14,10 @@ CollectiveRun without_rows(const CollectiveRun& run) {
 }
 
 }  // namespace
+
+void EventWriter::write_event(std::string name, Document content) const {
+  write_(print_json(Document::map({{std::move(name), std::move(content)}}), JsonLayout::kOneLine) + "\n");
+}
 
 void EventWriter::begin(const CollectiveRun& run) { write_event("begin", to_json(without_rows(run))); }
 void EventWriter::row(const CollectiveRun&, const CollectiveRow& row) { write_event("row", to_json(row)); }
