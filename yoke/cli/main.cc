@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "yoke/base/interrupt.h"
+#include "yoke/cli/agent_actions.h"
 #include "yoke/cli/bench_ranks.h"
 #include "yoke/cli/check_node.h"
 #include "yoke/cli/cli.h"
@@ -19,6 +20,7 @@ int main(int argc, char** argv) {
     if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) != fd) return EXIT_FAILURE;
   }
   yoke::install_interrupt_handlers();
+  if (const auto status = yoke::run_agent_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_lab_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_job_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_link_part({argv + 1, argv + argc})) return *status;

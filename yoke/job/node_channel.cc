@@ -1,9 +1,6 @@
 #include "yoke/job/node_channel.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "yoke/base/text.h"
 #include "yoke/job/node_answer.h"
@@ -46,19 +43,6 @@ std::optional<ChannelEvent> Inbox::pop(Deadline deadline) {
   ChannelEvent event = std::move(events_.front());
   events_.pop_front();
   return event;
-}
-
-bool is_this_machine(const ClusterNode& node, int index) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  if (inet_pton(AF_INET, node.address.c_str(), &address.sin_addr) == 1) {
-    const bool loopback = (ntohl(address.sin_addr.s_addr) >> 24U) == 127;
-    // Only an address of our own can be bound.
-    const UniqueFd probe(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    return (!loopback || index == 0) && bind(probe.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  }
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 && (node.address == name || node.name == name);
 }
 
 NodeChannel::NodeChannel(ChannelOptions options, Inbox& inbox) : options_(std::move(options)), inbox_(inbox) {

@@ -102,8 +102,4 @@ class NodeChannel {
   std::thread thread_;  // last: it uses all of the above
 };
 
-// Whether a node is this very machine, by its addresses or its name. Loopback addresses are everybody's: they count for
-// the first node only.
-bool is_this_machine(const ClusterNode& node, int index);
-
 }  // namespace yoke

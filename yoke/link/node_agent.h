@@ -9,7 +9,7 @@
 
 #include "yoke/base/clock.h"
 #include "yoke/base/document.h"
-#include "yoke/link/sudo.h"
+#include "yoke/fleet/sudo.h"
 #include "yoke/remote/remote_shell.h"
 #include "yoke/spec/cluster.h"
 

@@ -1,4 +1,4 @@
-#include "yoke/link/sudo.h"
+#include "yoke/fleet/sudo.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "yoke/link/sudo.h"
+#include "yoke/fleet/sudo.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class SudoNode final : public RemoteShell {
   Host host_{.name = "spark-2", .address = "10.0.0.2"};
 };
 
-const std::vector<std::string> kAgent = {"/home/alice/yoke", "link-agent"};
+const std::vector<std::string> kAgent = {"/home/alice/yoke", "agent"};
 
 Error refusal_of(SudoNode& node, SudoPassword* password) {
   try {
@@ -47,7 +47,7 @@ TEST(Sudo, ThatDoesNotAskIsNotAsked) {
   SudoNode node(SudoNode::Sudo::kFree);
   SudoPassword password([](const std::string&) -> std::string { throw Error(ErrorCode::kInternal, "asked"); });
   const RootStart start = start_as_root(node, kAgent, &password);
-  EXPECT_EQ(start.argv, (std::vector<std::string>{"sudo", "-n", "/home/alice/yoke", "link-agent"}));
+  EXPECT_EQ(start.argv, (std::vector<std::string>{"sudo", "-n", "/home/alice/yoke", "agent"}));
   EXPECT_EQ(start.input, "");
   EXPECT_FALSE(password.given());
 }
@@ -62,7 +62,7 @@ TEST(Sudo, ThatAsksGetsThePasswordByItsInputAndThePersonIsAskedOnce) {
   for (int i = 0; i < 2; ++i) {
     SudoNode node(SudoNode::Sudo::kAsks);
     const RootStart start = start_as_root(node, kAgent, &password);
-    EXPECT_EQ(start.argv, (std::vector<std::string>{"sudo", "-k", "-S", "-p", "", "/home/alice/yoke", "link-agent"}));
+    EXPECT_EQ(start.argv, (std::vector<std::string>{"sudo", "-k", "-S", "-p", "", "/home/alice/yoke", "agent"}));
     EXPECT_EQ(start.input, "open sesame\n");
     for (const std::string& line : node.lines_) EXPECT_EQ(line.find("sesame"), std::string::npos) << line;
   }
@@ -76,7 +76,7 @@ TEST(Sudo, ThatRefusesIsToldWithTheWaysToBeLet) {
   EXPECT_EQ(asks.code(), ErrorCode::kPermission);
   EXPECT_EQ(asks.message(), "spark-2: this needs root, and for alice sudo says: a password is required");
   const std::string line =
-      "alice ALL=(root) NOPASSWD: sha256:" + sha256_file_hex("/proc/self/exe") + " /home/alice/yoke link-agent";
+      "alice ALL=(root) NOPASSWD: sha256:" + sha256_file_hex("/proc/self/exe") + " /home/alice/yoke agent";
   EXPECT_NE(asks.hint().find(line), std::string::npos) << asks.hint();
   SudoPassword wrong([](const std::string&) { return "abracadabra"; });
   const Error refused = refusal_of(node, &wrong);
@@ -87,8 +87,8 @@ TEST(Sudo, ThatRefusesIsToldWithTheWaysToBeLet) {
 }
 
 TEST(Sudo, SpecialLettersOfAPathAreEscapedInSudoers) {
-  EXPECT_EQ(sudoers_line("bob", "ab", {"/a=b/c,d:e f/yoke", "link-agent"}),
-            "bob ALL=(root) NOPASSWD: sha256:ab /a\\=b/c\\,d\\:e\\ f/yoke link-agent");
+  EXPECT_EQ(sudoers_line("bob", "ab", {"/a=b/c,d:e f/yoke", "agent"}),
+            "bob ALL=(root) NOPASSWD: sha256:ab /a\\=b/c\\,d\\:e\\ f/yoke agent");
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+// Everything that a node can be asked to do, in one table.
+#include "yoke/cli/agent_actions.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+#include "yoke/agent/serve.h"
+#include "yoke/base/error.h"
+#include "yoke/base/files.h"
+#include "yoke/probe/probe.h"
+
+namespace yoke {
+namespace {
+
+Document probe_here(const Document&, AgentContext&) { return to_json(probe_machine(sources_here())); }
+
+constexpr std::array kActions = {
+    AgentAction{.name = "probe", .answer = probe_here},
+};
+
+}  // namespace
+
+std::optional<int> run_agent_part(const std::vector<std::string>& arguments) {
+  if (arguments != std::vector<std::string>{"agent"}) return std::nullopt;
+  // A person who tries it gets a word; the head's line is never a terminal.
+  if (isatty(STDIN_FILENO)) {
+    fmt::print(stderr, "yoke: agent is started by other commands of yoke, not by hand\n");
+    return info(ErrorCode::kUsage).exit_status;
+  }
+  // Frames alone go to the head: what an action should print by mistake is a complaint.
+  const UniqueFd out(dup(STDOUT_FILENO));
+  dup2(STDERR_FILENO, STDOUT_FILENO);
+  return serve_actions(kActions, STDIN_FILENO, out.get());
+}
+
+}  // namespace yoke
