@@ -10,6 +10,9 @@
 #include "yoke/agent/serve.h"
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
+#include "yoke/link/discover_node.h"
+#include "yoke/link/measuring_actions.h"
+#include "yoke/link/setup_actions.h"
 #include "yoke/probe/probe.h"
 
 namespace yoke {
@@ -19,6 +22,21 @@ Document probe_here(const Document&, AgentContext&) { return to_json(probe_machi
 
 constexpr std::array kActions = {
     AgentAction{.name = "probe", .answer = probe_here},
+    // yoke link test
+    AgentAction{.name = "facts", .answer = tell_half_facts},
+    AgentAction{.name = "listen", .answer = listen_on_halves},
+    AgentAction{.name = "move", .answer = move_on_halves},
+    AgentAction{.name = "ping", .answer = ping_on_half},
+    AgentAction{.name = "answer-pings", .answer = answer_pings_on_half},
+    AgentAction{.name = "perftest", .answer = run_perftest},
+    // yoke link discover: beacons need root, the facts do not
+    AgentAction{.name = "discover", .answer = report_to_discovery},
+    // yoke link setup and undo
+    AgentAction{.name = "setup-facts", .answer = tell_setup_facts},
+    AgentAction{.name = "look-at-step", .answer = look_at_step},
+    AgentAction{.name = "do-step", .rights = AgentRights::kRoot, .answer = do_step},
+    AgentAction{.name = "records", .answer = list_records},
+    AgentAction{.name = "undo", .rights = AgentRights::kRoot, .answer = undo_steps},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/link_text.h"
+#include "yoke/fleet/fleet.h"
 #include "yoke/link/judge.h"
 #include "yoke/link/measure_pair.h"
 
@@ -63,14 +64,13 @@ void measure_pairs(const Cluster& cluster, const std::vector<NodePair>& pairs, M
   int done = 0;
   options.on_phase = [&](std::string_view what) { progress.update(done++, what); };
   const std::vector<int> indices = nodes_in(pairs);
-  std::vector<ClusterNode> nodes;
-  for (const int index : indices) nodes.push_back(cluster.nodes[static_cast<std::size_t>(index)]);
-  const auto agents = start_agents(nodes, indices, AgentRights::kOwn);
-  const auto agent_of = [&](int node) -> NodeAgent& {
-    return *agents[static_cast<std::size_t>(std::find(indices.begin(), indices.end(), node) - indices.begin())];
+  Fleet fleet(cluster.nodes, indices, {});
+  fleet.reach_all();
+  const auto node_at = [&](int place) -> Node& {
+    return fleet[static_cast<std::size_t>(std::find(indices.begin(), indices.end(), place) - indices.begin())];
   };
   for (const NodePair& pair : pairs) {
-    result.pairs.push_back(measure_pair(agent_of(pair.a), agent_of(pair.b), pair, options));
+    result.pairs.push_back(measure_pair(node_at(pair.a), node_at(pair.b), pair, options));
   }
 }
 

@@ -10,7 +10,6 @@
 #include "yoke/cli/cli.h"
 #include "yoke/job/supervisor.h"
 #include "yoke/lab/lab.h"
-#include "yoke/link/agent.h"
 #include "yoke/serve/engine_task.h"
 
 int main(int argc, char** argv) {
@@ -23,7 +22,6 @@ int main(int argc, char** argv) {
   if (const auto status = yoke::run_agent_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_lab_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_job_part({argv + 1, argv + argc})) return *status;
-  if (const auto status = yoke::run_link_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_bench_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_engine_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_recovery_part({argv + 1, argv + argc})) return *status;

@@ -14,6 +14,13 @@ Fleet::Fleet(const std::vector<ClusterNode>& nodes, const std::vector<int>& plac
   }
 }
 
+void Fleet::reach_all() {
+  all_or_throw(each("", [](Node& node) {
+    node.reach();
+    return true;
+  }));
+}
+
 Fleet::~Fleet() {
   for (const auto& node : nodes_) node->begin_end();
 }

@@ -29,6 +29,8 @@ class Fleet {
   Node& operator[](std::size_t index) { return *nodes_[index]; }
   std::shared_ptr<Node> share(std::size_t index) { return nodes_[index]; }
 
+  // All agents are up, or one Error that names each node that is not reached.
+  void reach_all();
   // At once, with a line of progress where a title is given; the function is called with a node, in a thread each.
   template <class Function>
   auto each(std::string_view title, Function function) -> std::vector<Result<decltype(function(std::declval<Node&>()))>> {

@@ -14,7 +14,7 @@
 #include "yoke/fleet/connection.h"
 #include "yoke/fleet/fleet.h"
 #include "yoke/remote/local_shell.h"
-#include "yoke/remote/test_sshd.h"
+#include "yoke/remote/sshd_testing.h"
 #include "yoke/spec/machine.h"
 
 namespace yoke {
