@@ -10,6 +10,7 @@
 #include "yoke/agent/serve.h"
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
+#include "yoke/job/supervisor.h"
 #include "yoke/link/discover_node.h"
 #include "yoke/link/measuring_actions.h"
 #include "yoke/link/setup_actions.h"
@@ -22,6 +23,8 @@ Document probe_here(const Document&, AgentContext&) { return to_json(probe_machi
 
 constexpr std::array kActions = {
     AgentAction{.name = "probe", .answer = probe_here},
+    // jobs
+    AgentAction{.name = "supervise", .program = supervisor_command},
     // yoke link test
     AgentAction{.name = "facts", .answer = tell_half_facts},
     AgentAction{.name = "listen", .answer = listen_on_halves},

@@ -67,6 +67,10 @@ const std::string& Node::program() {
   return look_.path;
 }
 
+std::string Node::carried_program() {
+  return is_here_ ? carry_program(shell(), options_.program->path()) : program();
+}
+
 void Node::reach() {
   if (connection_) return;
   auto connection = std::make_shared<Connection>(is_here_ ? start_here() : start_there(), name());

@@ -51,6 +51,8 @@ class Node {
   bool logged_in() const { return !look_.machine.empty(); }
   // The program's path there; copied where it was missing.
   const std::string& program();
+  // The same, but under the user's cache on this machine, too: where it lies alike on all nodes.
+  std::string carried_program();
 
   // Throws what the far side says, or that nothing came of it, with the node's name.
   Document ask(std::string_view action, const Document& question, Seconds limit,
