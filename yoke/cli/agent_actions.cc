@@ -15,6 +15,7 @@
 #include "yoke/link/measuring_actions.h"
 #include "yoke/link/setup_actions.h"
 #include "yoke/probe/probe.h"
+#include "yoke/survey/node_survey.h"
 
 namespace yoke {
 namespace {
@@ -23,6 +24,7 @@ Document probe_here(const Document&, AgentContext&) { return to_json(probe_machi
 
 constexpr std::array kActions = {
     AgentAction{.name = "probe", .answer = probe_here},
+    AgentAction{.name = "survey", .answer = answer_survey},
     // jobs
     AgentAction{.name = "supervise", .program = supervisor_command},
     // yoke link test

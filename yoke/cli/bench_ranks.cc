@@ -73,6 +73,7 @@ CollectiveRun run_job_ranks(const RankRequest& request, const CollectiveOptions&
                .oversubscribe = request.oversubscribe,
                .oversubscribe_option = "--oversubscribe",
                .output_form = OutputForm::kFirstRankRaw};
+  spec.reached = request.reached;
   spec.on_output = [&](const RankOutput& output) {
     if (output.rank == 0 && output.stream == OutputStream::kOut) {
       reader.take(output.text);

@@ -2,6 +2,7 @@
 // machine, processes that mpirun starts, threads, or a launcher that started this very process as one of them.
 // Everything around it (options, tables, files, history) does not know.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,12 +19,15 @@ constexpr auto enum_names(Beside) {
                     std::pair{"nccl", Beside::kNccl}, std::pair{"socket", Beside::kSocket}};
 }
 
+class Node;  // yoke/fleet/node.h
+
 struct RankRequest {
   int ranks = 0;  // in all; 0: one for each node of the cluster, else two
   Transport transport = Transport::kAuto;
   Beside beside = Beside::kNothing;
   std::optional<Cluster> cluster;
   bool oversubscribe = false;  // more than four ranks for each core are meant
+  std::vector<std::shared_ptr<Node>> reached = {};  // of the cluster: see JobSpec
 };
 
 // How many ranks the request stands for, and what carries their data.

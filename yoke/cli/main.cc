@@ -6,7 +6,6 @@
 #include "yoke/base/interrupt.h"
 #include "yoke/cli/agent_actions.h"
 #include "yoke/cli/bench_ranks.h"
-#include "yoke/cli/check_node.h"
 #include "yoke/cli/cli.h"
 #include "yoke/job/supervisor.h"
 #include "yoke/lab/lab.h"
@@ -25,6 +24,5 @@ int main(int argc, char** argv) {
   if (const auto status = yoke::run_bench_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_engine_part({argv + 1, argv + argc})) return *status;
   if (const auto status = yoke::run_recovery_part({argv + 1, argv + argc})) return *status;
-  if (const auto status = yoke::run_check_part({argv + 1, argv + argc})) return *status;
   return yoke::run_command_line({argv + 1, argv + argc});
 }

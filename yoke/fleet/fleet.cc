@@ -1,5 +1,7 @@
 #include "yoke/fleet/fleet.h"
 
+#include <fmt/format.h>
+
 namespace yoke {
 
 Fleet::Fleet(const std::vector<ClusterNode>& nodes, const NodeOptions& options) {
@@ -12,6 +14,13 @@ Fleet::Fleet(const std::vector<ClusterNode>& nodes, const std::vector<int>& plac
   for (const int place : places) {
     nodes_.push_back(std::make_shared<Node>(nodes.at(static_cast<std::size_t>(place)), place, options));
   }
+}
+
+Node& Fleet::at_place(int place) {
+  for (const auto& node : nodes_) {
+    if (node->index() == place) return *node;
+  }
+  throw Error(ErrorCode::kInternal, fmt::format("node {} is not part of this", place));
 }
 
 void Fleet::reach_all() {

@@ -28,18 +28,25 @@ class Fleet {
   std::size_t size() const { return nodes_.size(); }
   Node& operator[](std::size_t index) { return *nodes_[index]; }
   std::shared_ptr<Node> share(std::size_t index) { return nodes_[index]; }
+  Node& at_place(int place);  // of the cluster file; must be in the fleet
 
   // All agents are up, or one Error that names each node that is not reached.
   void reach_all();
-  // At once, with a line of progress where a title is given; the function is called with a node, in a thread each.
+  // At once, with a line of progress where a title is given; the function is called with a node, and with its place in
+  // this fleet where it takes one, in a thread each.
   template <class Function>
-  auto each(std::string_view title, Function function) -> std::vector<Result<decltype(function(std::declval<Node&>()))>> {
+  auto each(std::string_view title, Function function) {
     Progress progress{std::string(title), static_cast<std::int64_t>(size())};
     const WhileWaiting waiting = [&](std::size_t done) {
       progress.update(static_cast<std::int64_t>(done), nodes_[done]->name());
     };
-    return at_once(size(), title.empty() ? WhileWaiting() : waiting,
-                   [&](std::size_t i) { return function(*nodes_[i]); });
+    return at_once(size(), title.empty() ? WhileWaiting() : waiting, [&](std::size_t i) {
+      if constexpr (std::is_invocable_v<Function, Node&, std::size_t>) {
+        return function(*nodes_[i], i);
+      } else {
+        return function(*nodes_[i]);
+      }
+    });
   }
 
  private:

@@ -39,7 +39,10 @@ NodeLook look_here(const fs::path& program) {
 }  // namespace
 
 Node::Node(ClusterNode place, int index, NodeOptions options)
-    : place_(std::move(place)), options_(std::move(options)), is_here_(is_this_machine(place_, index)) {}
+    : place_(std::move(place)),
+      index_(index),
+      options_(std::move(options)),
+      is_here_(is_this_machine(place_, index)) {}
 
 Node::~Node() = default;
 

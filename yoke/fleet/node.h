@@ -41,6 +41,7 @@ class Node {
 
   const std::string& name() const { return place_.name; }
   const ClusterNode& place() const { return place_; }
+  int index() const { return index_; }
   bool is_here() const { return is_here_; }
 
   // Logs in and starts the agent, where that was not done. Throws what keeps it from being so.
@@ -79,6 +80,7 @@ class Node {
   std::unique_ptr<RemoteProcess> start_agent(const std::string& program, bool is_root);
 
   ClusterNode place_;
+  int index_;
   NodeOptions options_;
   bool is_here_;
   NodeLook look_;

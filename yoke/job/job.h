@@ -127,7 +127,7 @@ struct JobSpec {
   std::function<void(const JobEvent&)> on_event = {};
   std::function<void()> on_idle = {};  // all that has come was given: the moment to flush what was collected
   std::filesystem::path program = "/proc/self/exe";  // whose part the supervisors are
-  // The same nodes, where the command has reached them already; else the job does. None, or one for each.
+  // Nodes, by their names, that the command has reached already; the others the job reaches itself.
   std::vector<std::shared_ptr<Node>> reached = {};
 };
 

@@ -95,7 +95,10 @@ void JobLoop::open_channel(std::size_t node) {
   const int index = static_cast<int>(node);
   const int opening = ++nodes_[node].openings;
   // A node whose channel was lost is reached anew.
-  std::shared_ptr<yoke::Node> reached = opening == 1 && !spec_.reached.empty() ? spec_.reached.at(node) : nullptr;
+  std::shared_ptr<yoke::Node> reached;
+  for (const auto& candidate : spec_.reached) {
+    if (opening == 1 && candidate->name() == spec_.nodes[node].node.name) reached = candidate;
+  }
   if (!reached) reached = std::make_shared<yoke::Node>(spec_.nodes[node].node, index, NodeOptions{.program = program_});
   nodes_[node].channel = std::make_unique<NodeChannel>(
       ChannelOptions{.index = index, .node = std::move(reached), .mark = fmt::format("{}-{}.", id_, opening)}, inbox_);

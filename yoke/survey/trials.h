@@ -2,9 +2,14 @@
 // within some two seconds; they may run at once.
 #pragma once
 #include "yoke/base/file_tree.h"
+#include "yoke/base/files.h"
 #include "yoke/spec/survey.h"
 
 namespace yoke {
+
+// Whether the socket's error came as an ICMP message. A machine on whose port nobody listens resets the connection;
+// that a port is "unreachable" is said by packet filters only.
+bool came_by_icmp(const UniqueFd& fd);
 
 // On the half itself, whatever the routes say.
 void try_path(PathTrial& path);

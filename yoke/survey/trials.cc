@@ -1,4 +1,4 @@
-#include "yoke/cli/check_trials.h"
+#include "yoke/survey/trials.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -39,23 +39,6 @@ bool ping(Ipv4 to, const std::vector<std::string>& options) {
   words.push_back(to_string(to));
   for (int i = 0; i < kPings; ++i) {
     if (run({.argv = words, .timeout = 3_s}).ok()) return true;
-  }
-  return false;
-}
-
-// Whether the socket's error came as an ICMP message. A machine on whose port nobody listens resets the connection;
-// that a port is "unreachable" is said by packet filters only.
-bool came_by_icmp(const UniqueFd& fd) {
-  char control[512];
-  msghdr message{};
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  if (recvmsg(fd.get(), &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
-  for (const cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, const_cast<cmsghdr*>(part))) {
-    if (part->cmsg_level != IPPROTO_IP || part->cmsg_type != IP_RECVERR) continue;
-    sock_extended_err error{};
-    std::memcpy(&error, CMSG_DATA(part), sizeof error);
-    return error.ee_origin == SO_EE_ORIGIN_ICMP;
   }
   return false;
 }
@@ -107,6 +90,21 @@ std::optional<Ipv4> own_address(const PathTrial& path, const Machine& machine) {
 }
 
 }  // namespace
+
+bool came_by_icmp(const UniqueFd& fd) {
+  char control[512];
+  msghdr message{};
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  if (recvmsg(fd.get(), &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
+  for (const cmsghdr* part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, const_cast<cmsghdr*>(part))) {
+    if (part->cmsg_level != IPPROTO_IP || part->cmsg_type != IP_RECVERR) continue;
+    sock_extended_err error{};
+    std::memcpy(&error, CMSG_DATA(part), sizeof error);
+    return error.ee_origin == SO_EE_ORIGIN_ICMP;
+  }
+  return false;
+}
 
 void try_path(PathTrial& path) {
   const bool can_ping = is_installed("ping") && path.large_size > kHeaders;

@@ -1,21 +1,14 @@
-#include "yoke/cli/check_collect.h"
+#include "yoke/survey/survey.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <future>
 
 #include "yoke/base/error.h"
-#include "yoke/base/json.h"
-#include "yoke/base/progress.h"
 #include "yoke/base/text.h"
-#include "yoke/cli/check_node.h"
-#include "yoke/job/node_channel.h"
 #include "yoke/probe/probe.h"
-#include "yoke/remote/carry.h"
-#include "yoke/remote/local_shell.h"
-#include "yoke/remote/ssh_shell.h"
+#include "yoke/survey/node_survey.h"
 
 namespace yoke {
 namespace {
@@ -44,45 +37,27 @@ std::vector<FarTrial> far_addresses(const Cluster& cluster, std::size_t node) {
 }
 
 // What ssh itself refuses shows at the login; whatever a node does not let us do after it is something else.
-enum class Stage { kLogin, kQuestions };
-NodeFailure node_failure(const Error& error, Stage stage) {
+NodeFailure node_failure(const Error& error, const Node& node) {
   NodeFailureKind kind = NodeFailureKind::kOther;
-  if (error.code() == ErrorCode::kPermission && stage == Stage::kLogin) kind = NodeFailureKind::kAsks;
+  if (error.code() == ErrorCode::kPermission && !node.logged_in()) kind = NodeFailureKind::kAsks;
   if (error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kTimeout) {
     kind = NodeFailureKind::kUnreachable;
   }
   return {kind, error.message(), error.hint()};
 }
 
-SurveyedNode ask(const ClusterNode& place, int index, const SurveyedNode& questions, const CollectOptions& options) {
-  const bool here = is_this_machine(place, index);
-  if (here) return look_at_this_node(questions);
-  // What a login needs may have changed since the last one.
-  SshShell shell(host_of(place),
-                 {.connect_timeout = options.timeout, .login_timeout = options.timeout, .fresh_login = true});
-  const auto login = try_to([&] { return shell.run({.argv = {"true"}, .timeout = options.timeout}); });
-  if (!login && login.error().code() != ErrorCode::kInterrupted) {
-    return {.name = place.name, .machine = {}, .failure = node_failure(login.error(), Stage::kLogin)};
-  }
-  const std::string program = carry_program(shell, "/proc/self/exe");
-  const std::string text = print_json(to_json(questions), JsonLayout::kOneLine);
-  const Outcome outcome = shell.run({.argv = {program, "check-node"}, .input = text, .timeout = options.timeout});
-  const double received = wall_clock_now();
-  if (!outcome.ok()) throw Error(ErrorCode::kInvalid, fmt::format("its part of the check {}", outcome.describe()));
-  TimedNode answer = timed_node_from_json(parse_json(outcome.out, place.name));
-  answer.node.clock_ahead = Seconds{answer.time - received};
-  return std::move(answer.node);
-}
-
-SurveyedNode ask_or_fail(const ClusterNode& place, int index, const SurveyedNode& questions,
-                         const CollectOptions& options) {
-  const auto answer = try_to([&] { return ask(place, index, questions, options); });
-  if (answer) return *answer;
-  if (answer.error().code() == ErrorCode::kInterrupted) throw Error(answer.error());
-  return {.name = place.name, .machine = {}, .failure = node_failure(answer.error(), Stage::kQuestions)};
+SurveyedNode survey_node(Node& node, const SurveyedNode& questions, Seconds timeout) {
+  SurveyedNode answer = surveyed_node_from_json(node.ask("survey", to_json(questions), timeout));
+  answer.name = node.name();
+  if (!node.is_here()) answer.clock_ahead = node.clock_ahead();
+  return answer;
 }
 
 }  // namespace
+
+NodeOptions survey_login(Seconds timeout) {
+  return {.ssh = {.connect_timeout = timeout, .login_timeout = timeout, .fresh_login = true}};
+}
 
 std::vector<SurveyedNode> questions_for(const Cluster& cluster) {
   const Fabric fabric = cluster.fabric.value_or(Fabric{});
@@ -114,34 +89,32 @@ std::vector<SurveyedNode> questions_for(const Cluster& cluster) {
   return questions;
 }
 
-Survey collect_cluster(const Cluster& cluster, const CollectOptions& options) {
+Survey survey_nodes(Fleet& fleet, const Cluster& cluster, Seconds timeout) {
   const std::vector<SurveyedNode> questions = questions_for(cluster);
-  std::vector<std::future<SurveyedNode>> answers;
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    answers.push_back(std::async(std::launch::async, [&, i] {
-      return ask_or_fail(cluster.nodes[i], static_cast<int>(i), questions[i], options);
-    }));
-  }
-  Survey facts{.cluster = cluster};
-  Progress progress("looking at the nodes", static_cast<std::int64_t>(answers.size()));
-  for (auto& answer : answers) {
-    while (answer.wait_for(std::chrono::milliseconds(200)) != std::future_status::ready) {
-      progress.update(static_cast<std::int64_t>(facts.nodes.size()), cluster.nodes[facts.nodes.size()].name);
+  const auto answers = fleet.each("looking at the nodes", [&](Node& node, std::size_t i) {
+    return survey_node(node, questions.at(i), timeout);
+  });
+  Survey survey{.cluster = cluster};
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i]) {
+      survey.nodes.push_back(*answers[i]);
+    } else {
+      const NodeFailure failure = node_failure(answers[i].error(), fleet[i]);
+      survey.nodes.push_back({.name = fleet[i].name(), .machine = {}, .failure = failure});
     }
-    facts.nodes.push_back(answer.get());
   }
-  return facts;
+  return survey;
 }
 
-Survey collect_here() {
-  SurveyedNode node = look_at_this_node({.name = "here"});
+Survey survey_here() {
+  SurveyedNode node = survey_this_node({.name = "here"});
   if (!node.machine->hostname.empty()) node.name = node.machine->hostname;
   Survey facts;
   facts.nodes.push_back(std::move(node));
   return facts;
 }
 
-Survey collect_captures(const std::vector<std::string>& folders, const std::optional<Cluster>& cluster) {
+Survey survey_captures(const std::vector<std::string>& folders, const std::optional<Cluster>& cluster) {
   Survey facts{.cluster = cluster};
   std::vector<std::string> names;
   for (const ClusterNode& node : cluster ? cluster->nodes : std::vector<ClusterNode>{}) names.push_back(node.name);
