@@ -7,8 +7,6 @@
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/check/rules.h"
-#include "yoke/cli/check_filter.h"
-#include "yoke/cli/check_trials.h"
 
 namespace yoke {
 namespace {
@@ -122,83 +120,6 @@ TEST(Check, ReadsNcclLogsInWordsAndTellsByItsExitStatus) {
       run_yoke({"check", "nccl-log", (logs / "good.log").native(), (logs / "tcp.log").native(), "--json"});
   EXPECT_EQ(both.exit_status, 1) << both.err;
   EXPECT_EQ(findings_in(both), "nccl-tcp node-b enP7s7:192.168.0.111\n");
-}
-
-TEST(Check, ReadsThePolicyOfForwardingAndTheRulesBeforeIt) {
-  const auto read = [](std::string_view rules) {
-    SurveyedNode node;
-    read_forward_rules(rules, {"enp1s0f0np0"}, node);
-    return fmt::format("{} {}{}", node.forward_policy.value_or("-"), node.forward_accepts,
-                       node.forward_exceptions ? " but for some" : "");
-  };
-  EXPECT_EQ(read(""), "- false");
-  EXPECT_EQ(read("-P FORWARD ACCEPT\n"), "ACCEPT false");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A FORWARD -o docker0 -j ACCEPT\n-A FORWARD -j DOCKER-USER\n"), "DROP false");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER -j ACCEPT\n"), "DROP true");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER -i enp1s0f0np0 -j ACCEPT\n"), "DROP true");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER -i eth0 -j ACCEPT\n"), "DROP false");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER -i enp1s0f0np0 -o enp+ -j ACCEPT\n"), "DROP true");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER -i enp1s0f0np0 -o docker0 -j ACCEPT\n"), "DROP false");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER -s 192.168.0.0/16 -j ACCEPT\n"), "DROP false but for some");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A DOCKER-USER ! -i docker0 -j ACCEPT\n"), "DROP false but for some");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A FORWARD -i docker0 ! -o docker0 -j ACCEPT\n"), "DROP false");
-  EXPECT_EQ(read("-P FORWARD DROP\n-A FORWARD -s 10.0.0.0/8 -j DROP\n"), "DROP false");
-}
-
-TEST(Check, ReadsWhatNftDoesWithWhatIsForwarded) {
-  const auto told = [](const std::optional<ForwardDrop>& drop) {
-    return drop ? drop->where + (drop->exceptions ? ", but for some" : "") : "-";
-  };
-  // What Docker makes, by iptables over nft.
-  const std::string dockers = read_file(kSourceFolder / "tests/corpus/check_filter_fuzz/docker.nft");
-  const auto with = [&](std::string_view rule) {
-    constexpr std::string_view kReturn = "counter packets 0 bytes 0 return";
-    std::string ruleset = dockers;
-    ruleset.replace(ruleset.find(kReturn), kReturn.size(), rule);
-    return told(find_forward_drop(ruleset, {"enp1s0f0np0", "enP2p1s0f0np0"}));
-  };
-  const std::string policy = "chain FORWARD of table ip filter: policy drop";
-  EXPECT_EQ(with("counter packets 0 bytes 0 return"), policy);
-  EXPECT_EQ(with("counter packets 0 bytes 0 accept"), "-");
-  EXPECT_EQ(with("iifname \"enp1s0f0np0\" counter packets 4 bytes 336 accept"), "-");
-  EXPECT_EQ(with("iifname { \"eth0\", \"enp1s0f0np0\" } accept"), "-");
-  EXPECT_EQ(with("iifname \"en*\" oifname \"en*\" accept comment \"the ring\""), "-");
-  EXPECT_EQ(with("iifname \"eth0\" accept"), policy);
-  EXPECT_EQ(with("tcp dport 22 accept"), policy + ", but for some");
-  EXPECT_EQ(with("ip saddr 192.168.0.0/16 ip daddr 192.168.0.0/16 accept"), policy + ", but for some");
-  EXPECT_EQ(with("ip saddr 192.168.0.0/16 jump ring"), policy + ", but for some");
-  EXPECT_EQ(with("oifname \"docker0\" ct state established accept"), policy) << "not for our interfaces";
-  EXPECT_EQ(with("jump DOCKER-USER"), policy) << "a loop, which the kernel would not take";
-  EXPECT_EQ(with("iifname \"enp1s0f0np0\" drop"), "chain DOCKER-USER of table ip filter: iifname enp1s0f0np0 drop");
-  const auto of = [&](std::string_view rules) {
-    return told(find_forward_drop(fmt::format("table inet x {{\n\tchain f {{\n\t\ttype filter hook forward priority 0; "
-                                              "policy accept;\n\t\t{}\n\t}}\n}}\n",
-                                              rules),
-                                  {"enp1s0f0np0"}));
-  };
-  EXPECT_EQ(of("ct state invalid drop"), "-");
-  EXPECT_EQ(of("reject with icmpx admin-prohibited"), "chain f of table inet x: reject with icmpx admin-prohibited");
-  EXPECT_EQ(of("oifname \"eth9\" drop"), "-");
-  EXPECT_FALSE(has_dropping_rule("chain i { comment \"drop nothing\" }"));
-  EXPECT_TRUE(has_dropping_rule(dockers));
-}
-
-TEST(Check, ReadsTheSettingsThatKeepARingsNodeFromPassingOn) {
-  MemoryTree files;
-  const auto set = [&](const char* place, const char* value) {
-    files.add_file(std::string("/proc/sys/net/ipv4/conf/") + place, value);
-  };
-  const std::vector<PathTrial> paths = {{.interface = "a"}, {.interface = "b"}};
-  EXPECT_THAT(read_ring_settings(files, paths), testing::IsEmpty());
-  set("all/rp_filter", "0\n");
-  set("a/rp_filter", "1\n");
-  set("b/rp_filter", "2\n");
-  set("a/forwarding", "1\n");
-  set("b/forwarding", "0\n");
-  EXPECT_THAT(read_ring_settings(files, paths),
-              testing::ElementsAre("net.ipv4.conf.a.rp_filter = 1", "net.ipv4.conf.b.forwarding = 0"));
-  set("all/rp_filter", "2\n");
-  EXPECT_THAT(read_ring_settings(files, paths), testing::ElementsAre("net.ipv4.conf.b.forwarding = 0"));
 }
 
 TEST(Docs, ChecksListsEveryRuleWithItsSeverityInTheTablesOrder) {

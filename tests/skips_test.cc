@@ -23,14 +23,14 @@ Outcome check_skips(const std::string& skipped, std::vector<std::string> where) 
 }
 
 TEST(Skips, ThatAreNotAllowedHereFailTheRun) {
-  const std::string gpu = "  CudaDriverTest.NamesItsDevices: there is no CUDA driver here: libcuda.so.1: none\n";
+  const std::string gpu = "  CudaDriverTest.NamesItsDevices: the CUDA driver cannot be loaded: libcuda.so.1: none\n";
   EXPECT_EQ(check_skips("", {"root", "no-gpu"}).exit_status, 0);
   EXPECT_EQ(check_skips(gpu, {"root", "no-gpu"}).exit_status, 0);
   const Outcome with_a_gpu = check_skips(gpu, {"root", "gpu"});
   EXPECT_EQ(with_a_gpu.exit_status, 1);
   EXPECT_THAT(with_a_gpu.out, HasSubstr("skipped without leave (tests/skips.txt): CudaDriverTest.NamesItsDevices"));
   EXPECT_EQ(check_skips("  CudaDriverTest.NamesItsDevices: not today\n", {"root", "no-gpu"}).exit_status, 1);
-  EXPECT_EQ(check_skips("  Check.Rules: there is no CUDA driver here: none\n", {"root", "no-gpu"}).exit_status, 1);
+  EXPECT_EQ(check_skips("  Check.Rules: the CUDA driver cannot be loaded: none\n", {"root", "no-gpu"}).exit_status, 1);
   EXPECT_EQ(check_skips("  Lab.StartsUp: a lab needs root\n", {"root"}).exit_status, 1);
   EXPECT_EQ(check_skips("  Lab.StartsUp: a lab needs root\n", {"no-root"}).exit_status, 0);
 }

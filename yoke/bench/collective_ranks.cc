@@ -106,6 +106,7 @@ CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& opt
                   .cluster = request.cluster,
                   .oversubscribe = request.oversubscribe,
                   .oversubscribe_option = "--oversubscribe",
+                  .reached = request.reached,
                   .on_output = [&](std::string_view bytes) { reader.take(bytes); },
                   .on_notice = [](const std::string& notice) { fmt::print(stderr, "yoke: {}\n", notice); }})
         ->wait();

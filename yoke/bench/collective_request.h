@@ -1,8 +1,10 @@
 // Which ranks a measured collective is asked for, and what cannot be asked for: said once, before any rank is started.
 #pragma once
 #include <array>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "yoke/bench/collective_options.h"
 #include "yoke/job/rank_place.h"
@@ -17,12 +19,15 @@ constexpr auto enum_names(Beside) {
                     std::pair{"nccl", Beside::kNccl}, std::pair{"socket", Beside::kSocket}};
 }
 
+class Node;  // yoke/fleet/node.h
+
 struct RankRequest {
   int ranks = 0;  // in all; 0: one for each node of the cluster, else two
   Transport transport = Transport::kAuto;
   Beside beside = Beside::kNothing;
   std::optional<Cluster> cluster = {};
   bool oversubscribe = false;  // more than four ranks for each core are meant
+  std::vector<std::shared_ptr<Node>> reached = {};  // of the cluster: see JobSpec
 };
 
 // How many ranks the request stands for, and what carries their data.

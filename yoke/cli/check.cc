@@ -9,14 +9,16 @@
 #include "yoke/base/log.h"
 #include "yoke/base/text.h"
 #include "yoke/check/rules.h"
-#include "yoke/cli/check_collect.h"
-#include "yoke/cli/check_measure.h"
 #include "yoke/cli/check_memory.h"
 #include "yoke/cli/check_text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/findings_text.h"
 #include "yoke/cli/lab_head.h"
+#include "yoke/cli/link_survey_options.h"
+#include "yoke/link/pairs.h"
+#include "yoke/survey/links.h"
+#include "yoke/survey/survey.h"
 
 namespace yoke {
 namespace {
@@ -56,13 +58,26 @@ std::optional<int> check_in_lab(const Session& session, const CheckOptions& opti
   return run_on_lab_head(session, arguments);
 }
 
-void measure(const CheckOptions& options, const std::filesystem::path& file, CheckReport& report) {
+// Each half takes part in five windows of this length, so that a half is measured for about a second.
+constexpr Seconds kCheckWindow{0.2};
+
+Measurement measure_links(Fleet& fleet, const Cluster& cluster) {
+  if (const auto why = why_not_measured(cluster)) throw Error(*why);
+  LinkSurveyOptions options = link_survey_of(cluster);
+  options.measure.time = kCheckWindow;
+  return measurement_from_link_test(to_json(survey_links(fleet, cluster, pairs_of(cluster, {}), options)));
+}
+
+// Why nothing was measured is an answer here: the rest of the check stands all the same.
+void measure(const CheckOptions& options, Fleet& fleet, CheckReport& report) {
   if (options.no_measure) {
     report.not_measured = "--no-measure was given";
   } else if (!report.looked_everywhere()) {
     report.not_measured = "not every node answers";
-  } else if (const auto measured = measure_cluster(*report.facts.cluster, file); measured) {
+  } else if (const auto measured = try_to([&] { return measure_links(fleet, *report.facts.cluster); }); measured) {
     report.facts.measurement = *measured;
+  } else if (measured.error().code() == ErrorCode::kInterrupted) {
+    throw Error(measured.error());
   } else {
     report.not_measured = measured.error().message();
   }
@@ -70,17 +85,16 @@ void measure(const CheckOptions& options, const std::filesystem::path& file, Che
 
 CheckReport look(const Session& session, const CheckOptions& options) {
   CheckReport report;
-  const auto file = find_cluster_file(session);
   if (!options.roots.empty()) {
     // A cluster file that merely lies in this folder says nothing about captures.
-    const bool meant = session.cluster_file && file;
-    report.facts = collect_captures(options.roots, meant ? std::optional(load_cluster(*file)) : std::nullopt);
+    report.facts = survey_captures(options.roots, session.cluster_file ? read_session_cluster(session) : std::nullopt);
     report.not_measured = "captures cannot be measured";
-  } else if (file) {
-    report.facts = collect_cluster(load_cluster(*file), {.timeout = options.timeout});
-    measure(options, *file, report);
+  } else if (const auto cluster = read_session_cluster(session)) {
+    Fleet fleet(cluster->nodes, survey_login(options.timeout));
+    report.facts = survey_nodes(fleet, *cluster, options.timeout);
+    measure(options, fleet, report);
   } else {
-    report.facts = collect_here();
+    report.facts = survey_here();
     report.not_measured = "without a cluster file there is this machine only, and no link";
   }
   report.findings = run_rules(report.facts);

@@ -17,8 +17,16 @@ std::optional<fs::path> find_cluster_file(const Session& session) {
               "check the path after --cluster");
 }
 
+std::optional<Cluster> read_session_cluster(const Session& session) {
+  if (session.cluster_read) return *session.cluster_read;
+  const auto file = find_cluster_file(session);
+  if (!file) return std::nullopt;
+  session.cluster_read = std::make_shared<const Cluster>(load_cluster(*file));
+  return *session.cluster_read;
+}
+
 Cluster load_session_cluster(const Session& session) {
-  if (const auto file = find_cluster_file(session)) return load_cluster(*file);
+  if (auto cluster = read_session_cluster(session)) return *std::move(cluster);
   throw Error(ErrorCode::kNotFound, "there is no cluster.yaml in this folder",
               "'yoke link discover ADDRESS… -o cluster.yaml' writes one; or name one with --cluster FILE");
 }

@@ -10,5 +10,7 @@ namespace yoke {
 
 std::optional<std::filesystem::path> find_cluster_file(const Session& session);  // nothing: there is none
 Cluster load_session_cluster(const Session& session);                            // an Error where there is none
+// What it says; nothing where there is none. Read once for each session.
+std::optional<Cluster> read_session_cluster(const Session& session);
 
 }  // namespace yoke

@@ -1,16 +1,11 @@
 // yoke cluster reach: does ssh reach every node, without a question? With --carry the program is brought there too.
 #include <fmt/format.h>
 
-#include <future>
-
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
-#include "yoke/base/progress.h"
-#include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/remote/carry.h"
-#include "yoke/remote/ssh_shell.h"
+#include "yoke/fleet/fleet.h"
 #include "yoke/report/table.h"
 
 namespace yoke {
@@ -29,41 +24,25 @@ struct Reached {
   std::optional<std::string> program;  // where --carry put it
 };
 
-Reached reach(const ClusterNode& node, const ReachOptions& options) {
-  SshShell shell(host_of(node), {.connect_timeout = options.timeout, .login_timeout = options.timeout});
-  const auto timed = [&](const Command& command, Seconds& time) {
+Reached reach(Node& node, const ReachOptions& options) {
+  const auto timed = [](Seconds& time, const auto& action) {
     const Instant start = real_clock().now();
-    Outcome outcome = shell.run(command);
+    action();
     time = to_seconds(real_clock().now() - start);
-    if (!outcome.ok()) throw remote_tool_error(shell.host(), "cannot run uname", outcome);
-    return std::string(trim(outcome.out));
   };
   Reached reached;
-  reached.processor = timed({.argv = {"uname", "-m"}, .timeout = options.timeout}, reached.login);
-  reached.hostname = timed({.argv = {"uname", "-n"}, .timeout = options.timeout}, reached.round_trip);
+  timed(reached.login, [&] { node.look(); });
+  timed(reached.round_trip, [&] {
+    const Outcome outcome = node.run({.argv = {"true"}, .timeout = options.timeout});
+    if (!outcome.ok()) throw remote_tool_error(host_of(node.place()), "cannot run a command", outcome);
+  });
+  reached.processor = node.look().machine;
+  reached.hostname = node.look().hostname;
   if (options.carry) {
-    reached.program = carry_program(shell, "/proc/self/exe");
-    const Outcome outcome = shell.run({.argv = {*reached.program, "version"}, .timeout = options.timeout});
-    if (!outcome.ok()) throw remote_tool_error(shell.host(), "the program was carried there but does not run", outcome);
+    node.reach();  // it runs there
+    reached.program = node.program();
   }
   return reached;
-}
-
-// All nodes at once: one that hangs must not hide the others.
-std::vector<Result<Reached>> reach_all(const Cluster& cluster, const ReachOptions& options) {
-  std::vector<std::future<Result<Reached>>> answers;
-  for (const ClusterNode& node : cluster.nodes) {
-    answers.push_back(std::async(std::launch::async, [&] { return try_to([&] { return reach(node, options); }); }));
-  }
-  std::vector<Result<Reached>> results;
-  Progress progress("reaching the nodes", static_cast<std::int64_t>(answers.size()));
-  for (auto& answer : answers) {
-    while (answer.wait_for(std::chrono::milliseconds(200)) != std::future_status::ready) {
-      progress.update(static_cast<std::int64_t>(results.size()));
-    }
-    results.push_back(answer.get());
-  }
-  return results;
 }
 
 std::string as_text(const Cluster& cluster, const std::vector<Result<Reached>>& results) {
@@ -113,7 +92,8 @@ Document as_json(const Cluster& cluster, const std::vector<Result<Reached>>& res
 int run_reach(Session& session, const ReachOptions& options) {
   if (options.timeout.value <= 0) throw Error(ErrorCode::kUsage, "--timeout must be above zero", "10s is usual");
   const Cluster cluster = load_session_cluster(session);
-  const std::vector<Result<Reached>> results = reach_all(cluster, options);
+  Fleet fleet(cluster.nodes, {.ssh = {.connect_timeout = options.timeout, .login_timeout = options.timeout}});
+  const auto results = fleet.each("reaching the nodes", [&](Node& node) { return reach(node, options); });
   if (session.json) {
     session.print_json(as_json(cluster, results));
   } else {

@@ -3,6 +3,7 @@
 #pragma once
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,12 +15,15 @@
 namespace yoke {
 
 // What every command is given: the options that all share, and the way out.
+struct Cluster;
+
 struct Session {
   bool json = false;
   bool quiet = false;
   bool verbose = false;
   std::optional<std::string> cluster_file;
   std::optional<std::string> lab;
+  mutable std::shared_ptr<const Cluster> cluster_read = {};  // cluster_file.h reads it once
 
   void print(std::string_view text) const;          // to standard output; an Error where that fails
   void print_json(const Document& document) const;  // indented, with its line end

@@ -5,10 +5,9 @@
 
 #include "yoke/bench/collective_ranks.h"
 #include "yoke/bench/recovery.h"
-#include "yoke/cli/check_node.h"
+#include "yoke/cli/agent_actions.h"
 #include "yoke/job/supervisor.h"
 #include "yoke/lab/lab.h"
-#include "yoke/link/agent.h"
 #include "yoke/serve/engine_task.h"
 
 namespace yoke {
@@ -49,11 +48,10 @@ std::vector<CommandRow> command_table() {
       tokenize_command(),
       verify_command(),
       version_command(),
-      hidden("check-node", "answers 'yoke check' on a node", run_check_part),
+      hidden("agent", "answers the questions of other machines' commands", run_agent_part),
       hidden("lab-keeper", "keeps a lab of 'yoke lab'", run_lab_part),
       hidden("lab-node", "is the first process of a lab's node", run_lab_part),
       hidden("lab-plain-node", "the same in a lab without namespaces", run_lab_part),
-      hidden("link-agent", "answers 'yoke link' on a node", run_link_part),
       hidden("node", "starts the ranks of a job on a node", run_job_part),
       hidden(kRankWord, "is one rank of an engine or a measurement", run_rank_word),
   };

@@ -21,9 +21,10 @@ namespace {
 
 std::optional<std::string> lab_of(const Session& session) {
   if (session.lab) return session.lab;
-  const auto file = find_cluster_file(session);
-  // A file that cannot be read is told by the command that needs it.
-  const auto cluster = file ? try_to([&] { return load_cluster(*file); }) : Unexpected(Error(ErrorCode::kNotFound, ""));
+  // A file that cannot be read is told by the command that needs it; one that is not there, too.
+  const auto read = try_to([&] { return read_session_cluster(session); });
+  if (!read && read.error().code() == ErrorCode::kNotFound) throw Error(read.error());
+  const std::optional<Cluster> cluster = read ? *read : std::nullopt;
   return cluster ? cluster->lab : std::nullopt;
 }
 

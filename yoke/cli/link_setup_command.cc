@@ -102,7 +102,7 @@ int run_setup(Session& session, const ChangeArguments& arguments) {
 // One node of undo; a node that cannot be reached does not keep the others from being undone.
 struct NodeUndo {
   std::string name;
-  std::unique_ptr<NodeAgent> agent;
+  std::shared_ptr<Node> node;
   std::vector<UndoRecord> records;
   std::optional<Error> failure;
 };
@@ -110,16 +110,15 @@ struct NodeUndo {
 std::vector<NodeUndo> find_records(const Cluster& cluster) {
   std::vector<NodeUndo> nodes;
   const auto password = password_of_person();
-  Progress progress("reading the journals", static_cast<std::int64_t>(cluster.nodes.size()));
-  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
-    progress.update(static_cast<std::int64_t>(i), cluster.nodes[i].name);
-    NodeUndo node{.name = cluster.nodes[i].name, .agent = {}, .records = {}, .failure = {}};
-    const auto found = try_to([&] {
-      node.agent =
-          std::make_unique<NodeAgent>(cluster.nodes[i], static_cast<int>(i), AgentRights::kRoot, password.get());
-      node.records = undo_records(*node.agent);
-    });
-    if (!found) node.failure = found.error();
+  Fleet fleet(cluster.nodes, {.rights = AgentRights::kRoot, .password = password.get()});
+  auto found = fleet.each("reading the journals", undo_records);
+  for (std::size_t i = 0; i < fleet.size(); ++i) {
+    NodeUndo node{.name = fleet[i].name(), .node = fleet.share(i), .records = {}, .failure = {}};
+    if (found[i]) {
+      node.records = *std::move(found[i]);
+    } else {
+      node.failure = found[i].error();
+    }
     nodes.push_back(std::move(node));
   }
   return nodes;
@@ -168,7 +167,7 @@ int run_undo(Session& session, const ChangeArguments& arguments) {
     const UndoConflicts conflicts = arguments.force ? UndoConflicts::kTakeBack : UndoConflicts::kRefuse;
     for (NodeUndo& node : nodes) {
       if (node.failure || node.records.empty()) continue;
-      const auto undone = try_to([&] { undo_all(*node.agent, conflicts); });
+      const auto undone = try_to([&] { undo_all(*node.node, conflicts); });
       if (!undone) node.failure = undone.error();
       if (!session.json && undone) session.print(fmt::format("undone {}: {} steps\n", node.name, node.records.size()));
     }

@@ -9,8 +9,8 @@
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/lab_head.h"
-#include "yoke/cli/probe_nodes.h"
 #include "yoke/cli/probe_text.h"
+#include "yoke/fleet/fleet.h"
 #include "yoke/probe/probe.h"
 #include "yoke/report/table.h"
 
@@ -49,6 +49,11 @@ Sources sources_with_progress() {
   return answer.get();
 }
 
+// {"schema": 1, "machine": {…}}
+Document machine_document(const Machine& machine) {
+  return Document::map({{"schema", Document::number(std::int64_t{kMachineSchema})}, {"machine", to_json(machine)}});
+}
+
 int probe_one(Session& session, const ProbeOptions& options) {
   const Sources sources = options.root ? load_capture(*options.root) : sources_with_progress();
   if (options.capture) {
@@ -73,13 +78,16 @@ int probe_one(Session& session, const ProbeOptions& options) {
   return kExitOk;
 }
 
-std::vector<ClusterNode> chosen_nodes(const Cluster& cluster, const ProbeOptions& options) {
-  if (!options.node) return cluster.nodes;
+// Their places in the cluster file.
+std::vector<int> chosen_nodes(const Cluster& cluster, const ProbeOptions& options) {
+  std::vector<int> all;
   std::vector<std::string> names;
   for (const ClusterNode& node : cluster.nodes) {
-    if (node.name == *options.node) return {node};
+    all.push_back(static_cast<int>(names.size()));
+    if (node.name == options.node) return {all.back()};
     names.push_back(node.name);
   }
+  if (!options.node) return all;
   throw Error(ErrorCode::kNotFound,
               fmt::format("the cluster '{}' has no node '{}'", cluster.name, printable(*options.node, 60)),
               suggest(*options.node, names, "nodes"));
@@ -142,8 +150,13 @@ std::string as_text(const std::vector<ClusterNode>& nodes, const Results& result
 
 int probe_cluster(Session& session, const ProbeOptions& options) {
   const Cluster cluster = load_session_cluster(session);
-  const std::vector<ClusterNode> nodes = chosen_nodes(cluster, options);
-  const Results results = probe_nodes(nodes, {.timeout = options.timeout});
+  Fleet fleet(cluster.nodes, chosen_nodes(cluster, options),
+              {.ssh = {.connect_timeout = options.timeout, .login_timeout = options.timeout}});
+  const Results results = fleet.each("probing the nodes", [&](Node& node) {
+    return machine_from_json(node.ask("probe", Document::null(), options.timeout));
+  });
+  std::vector<ClusterNode> nodes;
+  for (std::size_t i = 0; i < fleet.size(); ++i) nodes.push_back(fleet[i].place());
   if (options.node && !results.front()) throw results.front().error();
   if (session.json) {
     session.print_json(options.node ? machine_document(*results.front()) : as_json(nodes, results));

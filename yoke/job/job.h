@@ -26,6 +26,8 @@
 
 namespace yoke {
 
+class Node;  // yoke/fleet/node.h
+
 struct JobNode {
   ClusterNode node;
   int ranks = 1;
@@ -125,6 +127,8 @@ struct JobSpec {
   std::function<void(const JobEvent&)> on_event = {};
   std::function<void()> on_idle = {};  // all that has come was given: the moment to flush what was collected
   std::filesystem::path program = "/proc/self/exe";  // whose part the supervisors are
+  // Nodes, by their names, that the command has reached already; the others the job reaches itself.
+  std::vector<std::shared_ptr<Node>> reached = {};
 };
 
 struct JobOutcome {

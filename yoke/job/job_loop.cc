@@ -39,6 +39,7 @@ JobLoop::JobLoop(JobSpec spec)
       id_(random_token_hex(8)),
       token_(random_token_hex(16)),
       master_(choose_master(spec_.nodes)),
+      program_(std::make_shared<ProgramFile>(spec_.program)),
       nodes_(spec_.nodes.size()),
       time_limit_(spec_.time_limit ? Deadline::after(*spec_.time_limit) : Deadline::never()),
       credit_(nodes_.size()) {
@@ -91,15 +92,16 @@ void JobLoop::tell_credit() {
 }
 
 void JobLoop::open_channel(std::size_t node) {
-  const ClusterNode& place = spec_.nodes[node].node;
+  const int index = static_cast<int>(node);
   const int opening = ++nodes_[node].openings;
-  nodes_[node].channel =
-      std::make_unique<NodeChannel>(ChannelOptions{.index = static_cast<int>(node),
-                                                   .node = place,
-                                                   .is_here = is_this_machine(place, static_cast<int>(node)),
-                                                   .program = spec_.program,
-                                                   .mark = fmt::format("{}-{}.", id_, opening)},
-                                    inbox_);
+  // A node whose channel was lost is reached anew.
+  std::shared_ptr<yoke::Node> reached;
+  for (const auto& candidate : spec_.reached) {
+    if (opening == 1 && candidate->name() == spec_.nodes[node].node.name) reached = candidate;
+  }
+  if (!reached) reached = std::make_shared<yoke::Node>(spec_.nodes[node].node, index, NodeOptions{.program = program_});
+  nodes_[node].channel = std::make_unique<NodeChannel>(
+      ChannelOptions{.index = index, .node = std::move(reached), .mark = fmt::format("{}-{}.", id_, opening)}, inbox_);
 }
 
 void JobLoop::fail(const Error& error) {

@@ -123,6 +123,7 @@ class JobLoop {
   const std::string id_;     // marks all processes of the job
   const std::string token_;  // the secret of its ranks
   Master master_;
+  std::shared_ptr<const ProgramFile> program_;  // of nodes that the job reaches itself
   std::vector<Node> nodes_;
   std::vector<Rank> ranks_;
   std::optional<Diagnosis> diagnosis_;

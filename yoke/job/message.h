@@ -2,15 +2,15 @@
 //
 //   magic "YKJ\x01" | u32 length of the payload, little-endian | u8 type | payload
 //
-// Payloads are JSON (job_messages.h) but for output, which is bytes. The reader takes what comes in pieces of any size
-// and bounds what it holds; what is no frame is Error(kInvalid), and nothing after it is read. Plain data: a reader
-// belongs to one thread.
+// Payloads are JSON (job_messages.h) but for output, which is bytes. Frames are taken as agent/frame_buffer.h says.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "yoke/agent/frame_buffer.h"
 
 namespace yoke {
 
@@ -50,15 +50,13 @@ std::string encode(const Message& message);
 
 class MessageReader {
  public:
-  void feed(std::string_view data) { held_ += data; }
-  // The next whole message; nothing where more must come. Throws Error(kInvalid) for what is no message, again and
-  // again: a stream that lost its step does not find it back.
-  std::optional<Message> next();
-  bool in_message() const { return held_.size() > begin_; }  // the end of the stream now would cut one
+  MessageReader();
+  void feed(std::string_view data) { buffer_.feed(data); }
+  std::optional<Message> next();  // as FrameBuffer's
+  bool in_message() const { return buffer_.in_frame(); }
 
  private:
-  std::string held_;
-  std::size_t begin_ = 0;
+  FrameBuffer buffer_;
 };
 
 // Output of a rank, in front of its bytes.

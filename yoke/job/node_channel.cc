@@ -1,16 +1,10 @@
 #include "yoke/job/node_channel.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "yoke/base/text.h"
 #include "yoke/job/node_answer.h"
 #include "yoke/job/supervisor.h"
-#include "yoke/remote/carry.h"
-#include "yoke/remote/local_shell.h"
-#include "yoke/remote/ssh_shell.h"
 
 namespace yoke {
 using namespace literals;
@@ -46,19 +40,6 @@ std::optional<ChannelEvent> Inbox::pop(Deadline deadline) {
   ChannelEvent event = std::move(events_.front());
   events_.pop_front();
   return event;
-}
-
-bool is_this_machine(const ClusterNode& node, int index) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  if (inet_pton(AF_INET, node.address.c_str(), &address.sin_addr) == 1) {
-    const bool loopback = (ntohl(address.sin_addr.s_addr) >> 24U) == 127;
-    // Only an address of our own can be bound.
-    const UniqueFd probe(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    return (!loopback || index == 0) && bind(probe.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  }
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 && (node.address == name || node.name == name);
 }
 
 NodeChannel::NodeChannel(ChannelOptions options, Inbox& inbox) : options_(std::move(options)), inbox_(inbox) {
@@ -98,16 +79,8 @@ void NodeChannel::live() {
 }
 
 void NodeChannel::open() {
-  if (options_.is_here) {
-    shell_ = std::make_unique<LocalShell>(host_of(options_.node));
-    program_there_ = options_.program;
-  } else {
-    shell_ = std::make_unique<SshShell>(host_of(options_.node));
-    program_there_ = carry_program(*shell_, options_.program);
-  }
-  process_ = shell_->start({.argv = {program_there_, "node"},
-                            .environment = {{kJobMarkVariable, options_.mark}},
-                            .input_mode = InputMode::kPipe});
+  options_.node->reach();
+  process_ = options_.node->open("supervise", supervision_question(options_.mark));
   last_heard_ = real_clock().now();
 }
 
@@ -118,7 +91,7 @@ void NodeChannel::move_messages() {
     const Seconds silent = to_seconds(real_clock().now() - last_heard_);
     if (heard_ && silent > kSilence) return explain_end();
     if (!heard_ && silent > kHelloLimit) {
-      throw Error(ErrorCode::kTimeout, fmt::format("the supervisor on {} did not start", options_.node.name),
+      throw Error(ErrorCode::kTimeout, fmt::format("the supervisor on {} did not start", options_.node->name()),
                   "is the machine overloaded?");
     }
   }
@@ -160,7 +133,7 @@ bool NodeChannel::take_in() {
     }
   } catch (const Error& error) {
     throw Error(error.code(),
-                fmt::format("the channel to {} carries nonsense: {}", options_.node.name, error.message()),
+                fmt::format("the channel to {} carries nonsense: {}", options_.node->name(), error.message()),
                 "does a startup file of the login shell there print something, or is another program in its place?");
   }
   return true;
@@ -169,7 +142,7 @@ bool NodeChannel::take_in() {
 // The channel has closed or is silent, and nobody asked it to.
 void NodeChannel::explain_end() {
   if (gone_) return;
-  const std::string& name = options_.node.name;
+  const std::string& name = options_.node->name();
   const bool closed = process_->at_end(OutputStream::kOut);
   if (closed) {
     const auto outcome = try_to([&] { return process_->wait(Deadline::after(1_s)); });
@@ -184,19 +157,19 @@ void NodeChannel::explain_end() {
     if (!heard_) throw outcome ? Error(ErrorCode::kUnavailable, "no answer from " + name) : Error(outcome.error());
   }
   const std::string_view state = closed ? "has closed" : "is silent";
-  NodeAnswer answer = ask_node(options_.node, Deadline::after(1_s));
-  if (closed && answer.answers && !options_.is_here) {
+  NodeAnswer answer = ask_node(options_.node->place(), Deadline::after(1_s));
+  if (closed && answer.answers && !options_.node->is_here()) {
     // A machine that is being switched off may have refused just before its links went down.
     real_clock().sleep(300_ms);
-    answer = ask_node(options_.node, Deadline::after(1_s));
+    answer = ask_node(options_.node->place(), Deadline::after(1_s));
   }
-  if (!answer.answers && !options_.is_here) {
+  if (!answer.answers && !options_.node->is_here()) {
     put(ChannelEvent::Kind::kNodeDead,
         Error(ErrorCode::kUnavailable,
               fmt::format("node {} is dead: its channel {}, and it does not answer {}", name, state, answer.where),
               "is it on, and are its cables plugged in?"));
     // The shared connection would wait for a quarter of a minute more, and so would whoever ends over it.
-    if (auto* ssh = dynamic_cast<SshShell*>(shell_.get())) ssh->disconnect();
+    options_.node->disconnect();
     end_limit_ = 1_s;
     return;
   }
@@ -210,7 +183,7 @@ void NodeChannel::explain_end() {
 // What is left there of the job, of a supervisor that cannot do it any more.
 void NodeChannel::clean() {
   const auto ignored = try_to([&] {
-    return shell_->run({.argv = {program_there_, "node", "clean", options_.mark}, .timeout = 6_s});
+    return options_.node->run({.argv = {options_.node->program(), "node", "clean", options_.mark}, .timeout = 6_s});
   });
 }
 

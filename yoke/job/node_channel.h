@@ -1,6 +1,6 @@
-// The head's end of the channel to one node's supervisor: reaches the node (ssh, or directly where it is this machine),
-// carries the program there, starts `yoke node`, and moves messages, in a thread of its own. A RemoteProcess cannot be
-// polled together with others, and reaching a node may take long: hence a thread for each.
+// The head's end of the channel to one node's supervisor: reaches the node (yoke/fleet/node.h), lets its agent start
+// `yoke node`, and moves messages, in a thread of its own. A RemoteProcess cannot be polled together with others, and
+// reaching a node may take long: hence a thread for each.
 //
 // What happens is put into the inbox that all channels of a job share; send() and finish() may be called from any
 // thread. A channel whose node is lost finds out by itself whether the node still answers.
@@ -16,9 +16,9 @@
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
+#include "yoke/fleet/node.h"
 #include "yoke/job/message.h"
 #include "yoke/remote/remote_shell.h"
-#include "yoke/spec/cluster.h"
 
 namespace yoke {
 
@@ -54,9 +54,7 @@ class Inbox {
 
 struct ChannelOptions {
   int index = 0;  // of the node in the job
-  ClusterNode node;
-  bool is_here = false;  // this machine: no ssh
-  std::filesystem::path program;
+  std::shared_ptr<Node> node;
   std::string mark;  // of the job, in the environment of all that belongs to it
 };
 
@@ -84,9 +82,7 @@ class NodeChannel {
 
   ChannelOptions options_;
   Inbox& inbox_;
-  std::unique_ptr<RemoteShell> shell_;
   std::unique_ptr<RemoteProcess> process_;
-  std::string program_there_;
   MessageReader reader_;
   std::string errors_;  // the last that the supervisor wrote to standard error
   bool heard_ = false;  // anything at all
@@ -101,9 +97,5 @@ class NodeChannel {
   std::atomic<bool> finishing_{false};
   std::thread thread_;  // last: it uses all of the above
 };
-
-// Whether a node is this very machine, by its addresses or its name. Loopback addresses are everybody's: they count for
-// the first node only.
-bool is_this_machine(const ClusterNode& node, int index);
 
 }  // namespace yoke

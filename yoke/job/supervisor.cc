@@ -2,11 +2,35 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "yoke/base/fields.h"
 #include "yoke/job/process_watch.h"
 #include "yoke/job/supervisor_loop.h"
 
 namespace yoke {
 using namespace literals;
+
+struct Supervision {
+  std::string mark;
+};
+
+template <class Visitor>
+void visit_fields(Visitor& visit, Supervision& supervision) {
+  visit.required("mark", supervision.mark);
+}
+
+Document supervision_question(const std::string& mark) { return to_document(Supervision{mark}); }
+
+Command supervisor_command(const Document& question) {
+  // By its path, so that people who list processes know it; replaced meanwhile, it is still us.
+  std::error_code failure;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
+  const bool is_there = !failure && std::filesystem::exists(self, failure);
+  return {.argv = {is_there ? self.native() : "/proc/self/exe", "node"},
+          .environment = {{kJobMarkVariable, from_document<Supervision>(question).mark}},
+          .input_mode = InputMode::kPipe};
+}
 
 std::optional<int> run_job_part(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] != "node") return std::nullopt;

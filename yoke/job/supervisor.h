@@ -1,5 +1,5 @@
-// The supervisor of one node: `yoke node`, started by the head of a job (node_channel.h) over ssh or, on its own
-// machine, directly. Messages come on standard input and go to standard output; when that channel closes, or the head
+// The supervisor of one node: `yoke node`, started by the node's agent (yoke/agent/serve.h) for the head of a job
+// (node_channel.h). Messages come on standard input and go to standard output; when that channel closes, or the head
 // has been silent for 3 s, everything that it started is ended and it exits.
 //
 // One thread, one poll loop. Output of ranks is forwarded as far as the head has given credit, so a flood neither fills
@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "yoke/base/document.h"
+#include "yoke/base/process.h"
+
 namespace yoke {
 
 // How often each side of a channel shows that it is alive.
@@ -17,6 +20,10 @@ inline constexpr double kHeartbeatSeconds = 0.2;
 inline constexpr long kOutputCredit = 1 << 20;
 // In the environment of all that belongs to a job.
 inline constexpr const char* kJobMarkVariable = "YOKE_JOB";
+
+// The question to a node's agent, and the program that it then starts and carries the streams of.
+Document supervision_question(const std::string& mark);
+Command supervisor_command(const Document& question);
 
 // The hidden parts of the program: `yoke node`, and `yoke node clean MARK`, which ends what a job left on this machine.
 // Nothing where the arguments are another command's.

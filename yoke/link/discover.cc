@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <future>
 #include <map>
 
 #include "yoke/base/error.h"
 #include "yoke/base/result.h"
-#include "yoke/job/node_channel.h"
-#include "yoke/link/node_agent.h"
+#include "yoke/fleet/at_once.h"
+#include "yoke/fleet/node.h"
 
 namespace yoke {
 namespace {
@@ -26,39 +25,32 @@ std::optional<Ipv4> ipv4_of(const std::string& address) {
 }
 
 // With root where it can be had; without, the node still tells its facts, and why it sends no beacons.
-std::unique_ptr<NodeAgent> start_agent(const ClusterNode& node, int index, SudoPassword* password) {
+std::shared_ptr<Node> reach_node(const ClusterNode& place, int index, SudoPassword* password) {
   try {
-    return std::make_unique<NodeAgent>(node, index, AgentRights::kRoot, password);
+    auto node = std::make_shared<Node>(place, index, NodeOptions{.rights = AgentRights::kRoot, .password = password});
+    node->reach();
+    return node;
   } catch (const Error& error) {
     // Who gave a password wants it so: a wrong one is told.
     if (error.code() != ErrorCode::kPermission || (password && password->given())) throw;
-    return std::make_unique<NodeAgent>(node, index, AgentRights::kOwn);
+    auto node = std::make_shared<Node>(place, index, NodeOptions{});
+    node->reach();
+    return node;
   }
-}
-
-template <class T>
-std::vector<Result<T>> all_at_once(std::size_t count, const std::function<T(std::size_t)>& function) {
-  std::vector<std::future<Result<T>>> tasks;
-  for (std::size_t i = 0; i < count; ++i) {
-    tasks.push_back(std::async(std::launch::async, [&function, i] { return try_to([&] { return function(i); }); }));
-  }
-  std::vector<Result<T>> results;
-  for (auto& task : tasks) results.push_back(task.get());
-  return results;
 }
 
 // A machine that ssh reached, with yoke's hand there. It stays for all questions of a discovery.
 struct Reached {
   ClusterNode machine;
-  std::shared_ptr<NodeAgent> agent;
+  std::shared_ptr<Node> node;
 };
 
 std::vector<Result<Reached>> reach(std::vector<ClusterNode> machines, int first, const DiscoverOptions& options) {
   if (options.on_step) options.on_step("reaching the machines");
-  return all_at_once<Reached>(machines.size(), [&](std::size_t i) {
+  return at_once(machines.size(), {}, [&](std::size_t i) {
     ClusterNode& machine = machines[i];
     if (machine.name.empty()) machine.name = machine.address;
-    return Reached{machine, start_agent(machine, first + static_cast<int>(i), options.password)};
+    return Reached{machine, reach_node(machine, first + static_cast<int>(i), options.password)};
   });
 }
 
@@ -66,30 +58,11 @@ std::vector<Result<Reached>> reach(std::vector<ClusterNode> machines, int first,
 // listen together.
 std::vector<Result<FoundNode>> ask(const std::vector<Reached>& reached, const DiscoverOptions& options, Seconds time) {
   if (options.on_step) options.on_step("listening on the cables");
-  return all_at_once<FoundNode>(reached.size(), [&](std::size_t i) {
+  return at_once(reached.size(), {}, [&](std::size_t i) {
     const NodeQuestion question{.time = time, .address = ipv4_of(reached[i].machine.address)};
-    const Document answer = reached[i].agent->call("discover", to_json(question), time + 30_s);
+    const Document answer = reached[i].node->ask("discover", to_json(question), time + 30_s);
     return FoundNode{reached[i].machine, node_report_from_json(answer)};
   });
-}
-
-template <class T>
-std::vector<T> all_or_throw(std::vector<Result<T>> answers) {
-  std::vector<T> values;
-  std::optional<Error> first;
-  std::string others;
-  for (Result<T>& answer : answers) {
-    if (answer) {
-      values.push_back(*std::move(answer));
-    } else if (!first || answer.error().code() == ErrorCode::kInterrupted) {
-      first = answer.error();
-      others.clear();
-    } else if (first->code() != ErrorCode::kInterrupted) {
-      others += "; also: " + answer.error().message();
-    }
-  }
-  if (first) throw Error(first->code(), first->message() + others, first->hint());
-  return values;
 }
 
 // This machine, where it has fast interfaces of its own and is not among those named: the user sits at a node.
@@ -154,8 +127,8 @@ bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions
     if (!refused.contains(identity)) fresh.push_back(beacon);
   }
   std::sort(fresh.begin(), fresh.end(), [](const Beacon& a, const Beacon& b) { return a.hostname < b.hostname; });
-  const auto answers = all_at_once<Reached>(
-      fresh.size(), [&](std::size_t i) { return confirm(fresh[i], static_cast<int>(reached.size() + i), options); });
+  const auto answers = at_once(
+      fresh.size(), {}, [&](std::size_t i) { return confirm(fresh[i], static_cast<int>(reached.size() + i), options); });
   bool somebody = false;
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     if (answers[i]) {

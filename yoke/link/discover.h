@@ -11,7 +11,7 @@
 
 #include "yoke/base/units.h"
 #include "yoke/link/adopt.h"
-#include "yoke/link/sudo.h"
+#include "yoke/fleet/sudo.h"
 
 namespace yoke {
 

@@ -120,10 +120,8 @@ NodeReport report_node(const NodeQuestion& question) {
   return report;
 }
 
-AgentActions discover_actions() {
-  AgentActions actions;
-  actions["discover"] = [](const Document& body) { return to_json(report_node(node_question_from_json(body))); };
-  return actions;
+Document report_to_discovery(const Document& question, AgentContext&) {
+  return to_json(report_node(node_question_from_json(question)));
 }
 
 }  // namespace yoke

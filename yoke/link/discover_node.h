@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "yoke/agent/action.h"
 #include "yoke/base/document.h"
 #include "yoke/base/ip.h"
 #include "yoke/base/units.h"
-#include "yoke/link/agent.h"
 #include "yoke/link/beacon_exchange.h"
 #include "yoke/link/discover_lldp.h"
 #include "yoke/spec/machine.h"
@@ -49,7 +49,7 @@ std::vector<Beacon> beacons_of(const Machine& machine, const std::string& identi
 // A host name as a node's name: without its domain and without what no name may have.
 std::string node_name(std::string_view hostname);
 
-AgentActions discover_actions();
+Document report_to_discovery(const Document& question, AgentContext& context);
 std::string read_node_identity(const Machine& machine);  // of this machine
 
 Document to_json(const NodeReport& report);

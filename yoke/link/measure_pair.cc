@@ -23,9 +23,16 @@ std::array<NodeFacts, 2> ask_facts(const PairNodes& nodes, const NodePair& pair)
     questions[0].push_back({half.a, half.b.address});
     questions[1].push_back({half.b, half.a.address});
   }
-  for (std::size_t i = 0; i < 2; ++i) nodes[i]->ask("facts", to_json(questions[i]));
+  std::array<std::uint32_t, 2> asked{};
+  for (std::size_t i = 0; i < 2; ++i) asked[i] = nodes[i]->begin("facts", to_json(questions[i]));
   std::array<NodeFacts, 2> facts;
-  for (std::size_t i = 0; i < 2; ++i) facts[i] = node_facts_from_json(nodes[i]->answer(Deadline::after(kFactsLimit)));
+  for (std::size_t i = 0; i < 2; ++i) {
+    facts[i] = node_facts_from_json(nodes[i]->answer(asked[i], Deadline::after(kFactsLimit)));
+    if (facts[i].halves.size() != questions[i].size()) {
+      throw Error(ErrorCode::kInvalid, fmt::format("{} was asked about {} halves and told of {}", nodes[i]->name(),
+                                                   questions[i].size(), facts[i].halves.size()));
+    }
+  }
   return facts;
 }
 
@@ -182,7 +189,7 @@ void measure_phases(PairTransport& transport, const NodePair& pair, const Measur
   Procedure(transport, pair, options, result).run();
 }
 
-PairResult measure_pair(NodeAgent& a, NodeAgent& b, const NodePair& pair, const MeasureOptions& options) {
+PairResult measure_pair(Node& a, Node& b, const NodePair& pair, const MeasureOptions& options) {
   const PairNodes nodes = {&a, &b};
   PairResult result{.a = a.name(), .b = b.name(), .streams = streams_for(options)};
   const std::array<NodeFacts, 2> before = ask_facts(nodes, pair);

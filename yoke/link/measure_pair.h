@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "yoke/link/link_result.h"
-#include "yoke/link/node_agent.h"
 #include "yoke/link/pair_transport.h"
 #include "yoke/link/pairs.h"
 
@@ -26,7 +25,7 @@ struct MeasureOptions {
   std::function<void(std::string_view what)> on_phase = {};  // what is measured next
 };
 
-PairResult measure_pair(NodeAgent& a, NodeAgent& b, const NodePair& pair, const MeasureOptions& options);
+PairResult measure_pair(Node& a, Node& b, const NodePair& pair, const MeasureOptions& options);
 
 // Only the phases: what lies between the facts.
 void measure_phases(PairTransport& transport, const NodePair& pair, const MeasureOptions& options, PairResult& result);

@@ -5,13 +5,13 @@
 #include <memory>
 #include <vector>
 
+#include "yoke/fleet/node.h"
 #include "yoke/link/link_result.h"
-#include "yoke/link/node_agent.h"
 #include "yoke/link/pairs.h"
 
 namespace yoke {
 
-using PairNodes = std::array<NodeAgent*, 2>;
+using PairNodes = std::array<Node*, 2>;
 
 enum class Direction { kForward, kBackward };  // from the first node to the second, or back
 

@@ -73,16 +73,17 @@ class RdmaTransport final : public PairTransport {
   std::vector<std::string> run(const std::vector<HalfFlow>& flows, const std::vector<PerftestRun>& programs,
                                Seconds limit) {
     const std::size_t sender = flows.front().direction == Direction::kForward ? 0 : 1;
+    std::array<std::uint32_t, 2> asked{};
     for (const std::size_t node : {1 - sender, sender}) {
       PerftestRequest request{.commands = {}, .limit = limit};
       for (std::size_t i = 0; i < flows.size(); ++i) {
         request.commands.push_back(perftest_argv(at(programs[i], flows[i], node)));
       }
-      nodes_[node]->ask("perftest", to_json(request));
+      asked[node] = nodes_[node]->begin("perftest", to_json(request));
     }
     const Deadline deadline = Deadline::after(limit + 10_s);
-    const auto told = try_to([&] { return perftest_outputs_from_json(nodes_[sender]->answer(deadline)); });
-    const auto waited = try_to([&] { return nodes_[1 - sender]->answer(deadline); });
+    const auto told = try_to([&] { return perftest_outputs_from_json(nodes_[sender]->answer(asked[sender], deadline)); });
+    const auto waited = try_to([&] { return nodes_[1 - sender]->answer(asked[1 - sender], deadline); });
     if (!told) throw told.error();
     if (!waited) throw waited.error();
     std::vector<std::string> outputs;

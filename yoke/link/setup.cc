@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
-#include "yoke/base/fields.h"
 #include "yoke/base/result.h"
 #include "yoke/link/pairs.h"
 #include "yoke/link/setup_plan.h"
@@ -19,21 +18,17 @@ constexpr Seconds kLookLimit{60};
 // Beyond the slowest step, `netplan apply`.
 constexpr Seconds kStepLimit{180};
 
-Document undo_request(std::size_t mark, UndoConflicts conflicts) {
-  return Document::map({{"mark", Document::number(static_cast<std::int64_t>(mark))},
-                        {"force", Document::boolean(conflicts == UndoConflicts::kTakeBack)}});
-}
+void undo(Node& node, const UndoRequest& request) { node.ask("undo", to_json(request), kStepLimit); }
 
 }  // namespace
 
-LinkSetup::LinkSetup(const Cluster& cluster, SudoPassword* password) : cluster_(cluster) {
+LinkSetup::LinkSetup(const Cluster& cluster, SudoPassword* password)
+    : cluster_(cluster), fleet_(cluster.nodes, {.rights = AgentRights::kRoot, .password = password}) {
   pairs_of(cluster, {});  // throws where the file does not tell the halves
-  std::vector<int> indices;
-  for (int i = 0; i < static_cast<int>(cluster.nodes.size()); ++i) indices.push_back(i);
-  agents_ = start_agents(cluster.nodes, indices, AgentRights::kRoot, password);
+  fleet_.reach_all();
   ask_facts();
-  for (std::size_t node = 0; node < agents_.size(); ++node) {
-    const std::string& name = agents_[node]->name();
+  for (std::size_t node = 0; node < fleet_.size(); ++node) {
+    const std::string& name = fleet_[node].name();
     if (!facts_[node].netplan) {
       notices_.push_back(fmt::format("netplan is not installed on {}: addresses there last until it reboots", name));
     }
@@ -48,30 +43,28 @@ LinkSetup::LinkSetup(const Cluster& cluster, SudoPassword* password) : cluster_(
 }
 
 void LinkSetup::ask_facts() {
-  for (std::size_t node = 0; node < agents_.size(); ++node) {
+  facts_ = all_or_throw(at_once(fleet_.size(), {}, [&](std::size_t node) {
     SetupQuestion question{
-        .address = cluster_.nodes[node].address, .ssh_address = agents_[node]->reached_at(), .interfaces = {}};
+        .address = cluster_.nodes[node].address, .ssh_address = fleet_[node].look().reached_at, .interfaces = {}};
     for (const Half& half : cluster_.nodes[node].halves) question.interfaces.push_back(half.interface);
-    agents_[node]->ask("setup-facts", to_json(question));
-  }
-  facts_.clear();
-  for (const auto& agent : agents_) facts_.push_back(setup_facts_from_json(agent->answer(Deadline::after(kLookLimit))));
+    return setup_facts_from_json(fleet_[node].ask("setup-facts", to_json(question), kLookLimit));
+  }));
 }
 
 std::vector<PlannedStep> LinkSetup::plan_ssh() {
   std::vector<PlannedStep> steps;
-  for (std::size_t node = 0; node < agents_.size(); ++node) {
+  for (std::size_t node = 0; node < fleet_.size(); ++node) {
     for (Step& step : ssh_steps(cluster_, node, facts_)) {
-      if (!step.lines.empty()) steps.push_back({node, agents_[node]->name(), std::move(step)});
+      if (!step.lines.empty()) steps.push_back({node, fleet_[node].name(), std::move(step)});
     }
   }
   return steps;
 }
 
 void LinkSetup::look(PlannedStep& step) {
-  const Document answer = agents_[step.node]->call("look-at-step", to_json(step.step), kLookLimit);
-  step.satisfied = from_document<bool>(*answer.find("satisfied"));
-  step.commands = from_document<std::vector<std::string>>(*answer.find("commands"));
+  StepLook look = step_look_from_json(fleet_[step.node].ask("look-at-step", to_json(step.step), kLookLimit));
+  step.satisfied = look.satisfied;
+  step.commands = std::move(look.commands);
 }
 
 std::size_t LinkSetup::to_do() const {
@@ -88,24 +81,23 @@ void LinkSetup::perform_steps(const std::function<void(const PlannedStep&, std::
       for (std::size_t j = 0; j < known.size(); ++j) steps_[first_ssh_step_ + j].step = std::move(known[j].step);
     }
     const PlannedStep& step = steps_[i];
-    agents_[step.node]->call("do-step", to_json(step.step), kStepLimit);
+    fleet_[step.node].ask("do-step", to_json(step.step), kStepLimit);
     on_done(step, i + 1);
   }
 }
 
 std::string LinkSetup::take_back(const std::vector<std::size_t>& marks) noexcept {
   std::string failures;
-  for (std::size_t node = agents_.size(); node-- > 0;) {
-    const auto undone =
-        try_to([&] { agents_[node]->call("undo", undo_request(marks[node], UndoConflicts::kRefuse), kStepLimit); });
-    if (!undone) failures += fmt::format("; {}: {}", agents_[node]->name(), undone.error().message());
+  for (std::size_t node = fleet_.size(); node-- > 0;) {
+    const auto undone = try_to([&] { undo(fleet_[node], {.mark = marks[node]}); });
+    if (!undone) failures += fmt::format("; {}: {}", fleet_[node].name(), undone.error().message());
   }
   return failures;
 }
 
 void LinkSetup::perform(const std::function<void(const PlannedStep&, std::size_t)>& on_done) {
   std::vector<std::size_t> marks;
-  for (const auto& agent : agents_) marks.push_back(undo_records(*agent).size());
+  for (std::size_t node = 0; node < fleet_.size(); ++node) marks.push_back(undo_records(fleet_[node]).size());
   try {
     perform_steps(on_done);
   } catch (const Error& error) {
@@ -120,14 +112,12 @@ void LinkSetup::perform(const std::function<void(const PlannedStep&, std::size_t
   }
 }
 
-std::vector<UndoRecord> undo_records(NodeAgent& agent) {
-  std::vector<UndoRecord> records;
-  for (const Document& item : agent.call("records", Document::null(), kLookLimit).items) {
-    records.push_back({item.find("says")->text, item.find("time")->text, from_document<bool>(*item.find("done"))});
-  }
-  return records;
+std::vector<UndoRecord> undo_records(Node& node) {
+  return undo_records_from_json(node.ask("records", Document::null(), kLookLimit));
 }
 
-void undo_all(NodeAgent& agent, UndoConflicts conflicts) { agent.call("undo", undo_request(0, conflicts), kStepLimit); }
+void undo_all(Node& node, UndoConflicts conflicts) {
+  undo(node, {.force = conflicts == UndoConflicts::kTakeBack});
+}
 
 }  // namespace yoke

@@ -6,11 +6,11 @@
 //   setup.perform([](const PlannedStep& step, std::size_t number) { … });
 #pragma once
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "yoke/link/node_agent.h"
+#include "yoke/fleet/fleet.h"
+#include "yoke/link/setup_actions.h"
 #include "yoke/link/setup_facts.h"
 #include "yoke/link/step.h"
 #include "yoke/spec/cluster.h"
@@ -46,21 +46,15 @@ class LinkSetup {
   std::string take_back(const std::vector<std::size_t>& marks) noexcept;
 
   Cluster cluster_;
-  std::vector<std::unique_ptr<NodeAgent>> agents_;
+  Fleet fleet_;
   std::vector<SetupFacts> facts_;
   std::vector<PlannedStep> steps_;
   std::size_t first_ssh_step_ = 0;
   std::vector<std::string> notices_;
 };
 
-// What a node's journal holds, the newest first.
-struct UndoRecord {
-  std::string says;
-  std::string time;
-  bool done = false;  // false: its step was cut short
-};
-std::vector<UndoRecord> undo_records(NodeAgent& agent);
+std::vector<UndoRecord> undo_records(Node& node);  // the newest first
 enum class UndoConflicts { kRefuse, kTakeBack };
-void undo_all(NodeAgent& agent, UndoConflicts conflicts);
+void undo_all(Node& node, UndoConflicts conflicts);
 
 }  // namespace yoke

@@ -48,11 +48,11 @@ class TcpTransport final : public PairTransport {
                         .from = place(half, 0),
                         .to = {place(half, 1).address, listen(1, {place(half, 1)}).at(0)},
                         .rounds = usual_ping_rounds()};
-    nodes_[1]->ask("answer-pings", to_json(request));
-    nodes_[0]->ask("ping", to_json(request));
+    const std::uint32_t answering = nodes_[1]->begin("answer-pings", to_json(request));
+    const std::uint32_t asking = nodes_[0]->begin("ping", to_json(request));
     const Deadline deadline = Deadline::after(kPingLimit);
-    const auto asked = try_to([&] { return ping_outcome_from_json(nodes_[0]->answer(deadline)); });
-    const auto answered = try_to([&] { return ping_outcome_from_json(nodes_[1]->answer(deadline)); });
+    const auto asked = try_to([&] { return ping_outcome_from_json(nodes_[0]->answer(asking, deadline)); });
+    const auto answered = try_to([&] { return ping_outcome_from_json(nodes_[1]->answer(answering, deadline)); });
     if (!asked) throw asked.error();
     if (!answered) throw answered.error();
     return {.half = pair_.halves[half].name,
@@ -67,18 +67,19 @@ class TcpTransport final : public PairTransport {
   }
 
   std::vector<int> listen(std::size_t node, const std::vector<HalfPlace>& places) {
-    return from_document<std::vector<int>>(nodes_[node]->call("listen", to_document(places), 10_s));
+    return from_document<std::vector<int>>(nodes_[node]->ask("listen", to_document(places), 10_s));
   }
 
-  // Both answers are taken before an error is told: the next request would else meet the answer to this one. The one
-  // that could not connect knows more than the one that waited for it.
+  // Both answers are taken before an error is told: the one that could not connect knows more than the one that waited
+  // for it.
   std::array<FlowOutcome, 2> ask_both(const std::array<FlowRequest, 2>& requests, Seconds time) {
-    for (std::size_t i = 0; i < 2; ++i) nodes_[i]->ask("move", to_json(requests[i]));
+    std::array<std::uint32_t, 2> asked{};
+    for (std::size_t i = 0; i < 2; ++i) asked[i] = nodes_[i]->begin("move", to_json(requests[i]));
     const Deadline deadline = Deadline::after(time + kTcpBeyond);
     std::array<FlowOutcome, 2> outcomes;
     std::optional<Error> failure;
     for (std::size_t i = 0; i < 2; ++i) {
-      const auto outcome = try_to([&] { return flow_outcome_from_json(nodes_[i]->answer(deadline)); });
+      const auto outcome = try_to([&] { return flow_outcome_from_json(nodes_[i]->answer(asked[i], deadline)); });
       if (outcome) {
         outcomes[i] = *outcome;
       } else if (!failure || !requests[i].send.empty()) {

@@ -5,7 +5,8 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
-#include "yoke/link/agent.h"
+#include "yoke/base/json.h"
+#include "yoke/base/result.h"
 #include "yoke/link/flows.h"
 #include "yoke/link/measuring_actions.h"
 #include "yoke/link/ping_pong.h"
@@ -87,34 +88,34 @@ TEST(LinkTraffic, PingsThatMakeNoSenseAreRefused) {
   }
 }
 
-TEST(LinkAgent, AnswersWhateverComes) {
-  const AgentActions actions = measuring_actions();
-  for (const WrongInput& line :
-       {WrongInput{"", "request is not JSON"},
-        {"{}", "'{}' is no request"},
-        {"[1", "request is not JSON"},
-        {R"({"action":"fly","body":null})", "is no request"},
-        {R"({"action":"listen","body":7})", "must be a list"},
-        {R"({"action":"answer-pings","body":null})", "nobody listens for pings"},
-        {R"({"action":"perftest","body":{"commands":[["rm","-rf"]],"limit":1}})", "only perftest is run"}}) {
-    EXPECT_ERROR(read_answer_line(answer_request(actions, line.text)), ErrorCode::kInvalid, line.words) << line.text;
+TEST(MeasuringActions, RefuseQuestionsThatMakeNoSense) {
+  AgentState state;
+  AgentContext context(state, [](std::string_view) {});
+  const Document seven = Document::number(std::int64_t{7});
+  for (const auto action : {tell_half_facts, listen_on_halves, move_on_halves, answer_pings_on_half, ping_on_half,
+                            run_perftest}) {
+    const auto answer = try_to([&] { return action(seven, context); });
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code(), ErrorCode::kInvalid) << answer.error().message();
   }
-  const Document ports = read_answer_line(answer_request(
-      actions, request_line("listen", Document::list({Document::map({{"address", Document::string("127.0.0.1")},
-                                                                     {"interface", Document::string("lo")}})}))));
-  EXPECT_EQ(ports.items.size(), 1U);
+  const Document odd = parse_json(R"({"commands":[["rm","-rf"]],"limit":1})", "question");
+  const auto refused = try_to([&] { return run_perftest(odd, context); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), ErrorCode::kInvalid) << refused.error().message();
 }
 
-TEST(LinkAgent, ErrorsCrossWithCodeAndHint) {
-  const AgentActions actions = {
-      {"fail", [](const Document&) -> Document { throw Error(ErrorCode::kConflict, "in use", "wait"); }}};
-  try {
-    read_answer_line(answer_request(actions, request_line("fail", Document::null())));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::kConflict);
-    EXPECT_EQ(error.hint(), "wait");
-  }
+TEST(MeasuringActions, ListenersStayForTheNextQuestion) {
+  AgentState state;
+  AgentContext context(state, [](std::string_view) {});
+  const Document place = Document::list(
+      {Document::map({{"address", Document::string("127.0.0.1")}, {"interface", Document::string("lo")}})});
+  const Document ports = listen_on_halves(place, context);
+  ASSERT_EQ(ports.items.size(), 1U);
+  const Endpoint to{"127.0.0.1", std::stoi(ports.items[0].text)};
+  const PingRequest request{.token = "t", .from = kHere, .to = to, .rounds = {{.size = 8, .count = 3}}};
+  auto answering = std::async(std::launch::async, [&] { return answer_pings_on_half(to_json(request), context); });
+  EXPECT_EQ(ping_outcome_from_json(ping_on_half(to_json(request), context)).messages,
+            ping_outcome_from_json(answering.get()).messages);
 }
 
 }  // namespace

@@ -10,9 +10,7 @@
 
 #include "yoke/base/files.h"
 #include "yoke/base/process.h"
-#include "yoke/remote/carry.h"
-#include "yoke/remote/local_shell.h"
-#include "yoke/remote/ssh_shell.h"
+#include "yoke/fleet/fleet.h"
 
 namespace yoke {
 namespace {
@@ -24,17 +22,15 @@ constexpr std::string_view kHintMark = "  hint: ";
 
 // Where the program lies on all nodes: the same path, or mpirun could not start it.
 std::string carry_everywhere(const Cluster& cluster) {
-  std::string path;
-  for (const ClusterNode& node : cluster.nodes) {
-    SshShell shell(host_of(node));
-    const std::string there = carry_program(shell, "/proc/self/exe");
-    if (!path.empty() && there != path) {
-      throw Error(ErrorCode::kUnsupported, fmt::format("{} keeps programs at {}, others at {}", node.name, there, path),
-                  "mpirun needs the same home folder on all nodes");
-    }
-    path = there;
+  Fleet fleet(cluster.nodes, {});
+  const auto paths = all_or_throw(fleet.each("", [](Node& node) { return node.carried_program(); }));
+  for (std::size_t i = 1; i < paths.size(); ++i) {
+    if (paths[i] == paths[0]) continue;
+    throw Error(ErrorCode::kUnsupported,
+                fmt::format("{} keeps programs at {}, others at {}", fleet[i].name(), paths[i], paths[0]),
+                "mpirun needs the same home folder on all nodes");
   }
-  return path;
+  return paths.at(0);
 }
 
 void set_default(std::map<std::string, std::string>& environment, const char* name, std::string value) {

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "yoke/base/document.h"
 #include "yoke/job/job.h"
@@ -55,6 +56,7 @@ struct RanksSpec {
   JobInterrupts interrupts = JobInterrupts::kEndTheJob;
   bool oversubscribe = false;
   std::string oversubscribe_option = {};
+  std::vector<std::shared_ptr<Node>> reached = {};  // nodes that the command has reached already: see JobSpec
   bool yields = false;  // of mpirun: see MpirunTask
 
   std::function<void(std::string_view bytes)> on_output = {};     // rank 0's standard output; else part of on_line

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <bit>
@@ -17,13 +18,25 @@ namespace yoke {
 namespace fs = std::filesystem;
 namespace {
 
-// $1 SHA-256, $2 size, $3 machine. Prints the machine, the path, "whole" or "missing", and the free KiB. A used version
-// is touched, which keeps it from being deleted.
+// $1 SHA-256, $2 size, $3 machine, $4 who may start it at once: "nobody", "anybody", "root"; then the program's words.
+// Prints a NodeLook, a line each, and "end". A used version is touched, which keeps it from being deleted. The tools
+// speak English here; the program that is started gets the user's own language.
 constexpr std::string_view kLookScript = R"sh(
 cache=${XDG_CACHE_HOME:-}
 case $cache in /*) ;; *) cache=$HOME/.cache ;; esac
 file=$cache/yoke/$1/yoke
+uid=$(id -u)
+(
+LC_ALL=C
+export LC_ALL
 uname -m
+uname -n
+echo "$uid"
+id -un 2>/dev/null || echo "$uid"
+address=${SSH_CONNECTION:-}
+address=${address#* }
+address=${address#* }
+echo "${address%% *}"
 echo "$file"
 whole=missing
 if [ -f "$file" ] && [ -x "$file" ]; then
@@ -35,27 +48,83 @@ if [ -f "$file" ] && [ -x "$file" ]; then
 fi
 echo $whole
 if [ $whole = whole ]; then touch -c "$file" 2>/dev/null; exit 0; fi
-[ "$(uname -m)" = "$3" ] || exit 0
+[ "$(uname -m)" = "$3" ] || exit 10
 mkdir -p "$cache/yoke/$1" || exit 1
 find "$cache/yoke" -name yoke -type f -mtime +30 -exec rm -f {} + 2>/dev/null
 find "$cache/yoke" -mindepth 1 -type d -mtime +1 -exec rmdir {} + 2>/dev/null  # of those that are empty
 df -Pk "$cache/yoke" 2>/dev/null | { while read -r _ _ _ free _; do last=$free; done; echo "$last"; }
+exit 10
+)
+status=$?
+case $status in 0|10) echo end ;; *) exit $status ;; esac
+[ $status = 0 ] || exit 0
+case $4 in anybody) ;; root) [ "$uid" = 0 ] || exit 0 ;; *) exit 0 ;; esac
+shift 4
+exec "$file" "$@"
 )sh";
 
-struct Look {
-  std::string machine, path;
-  bool whole = false;
-  std::optional<Bytes> free;
-};
+constexpr std::string_view kLookEnd = "end";
 
-std::optional<Look> parse_look(std::string_view out) {
-  const std::vector<std::string> lines = split(out, '\n');
-  if (lines.size() < 4 || !lines[1].starts_with('/')) return std::nullopt;
-  Look look{lines[0], lines[1], lines[2] == "whole", std::nullopt};
-  const std::string& free = lines[3];
+bool parse_look(const std::vector<std::string>& lines, NodeLook& look) {
+  if (lines.size() < 7 || !lines[5].starts_with('/')) return false;
+  look = {.machine = lines[0],
+          .hostname = lines[1],
+          .user = lines[3],
+          .is_root = lines[2] == "0",
+          .reached_at = lines[4].substr(0, lines[4].find('%')),
+          .path = lines[5],
+          .whole = lines[6] == "whole"};
+  const std::string free = lines.size() > 7 ? lines[7] : "";
   const bool digits = !free.empty() && free.find_first_not_of("0123456789") == std::string::npos && free.size() < 16;
   if (digits) look.free = Bytes{std::stoll(free) * 1024};
-  return look;
+  return true;
+}
+
+std::string_view word_of(StartAs as) {
+  switch (as) {
+    case StartAs::kAnybody:
+      return "anybody";
+    case StartAs::kRootOnly:
+      return "root";
+    case StartAs::kNobody:
+      break;
+  }
+  return "nobody";
+}
+
+Command look_command(const ProgramFile& program, const CarriedStart& start) {
+  Command command{.argv = {"sh", "-c", std::string(kLookScript), "sh", program.hash(), std::to_string(program.size()),
+                           program.machine(), std::string(word_of(start.as))}};
+  command.argv.insert(command.argv.end(), start.words.begin(), start.words.end());
+  if (start.as != StartAs::kNobody) command.input_mode = InputMode::kPipe;
+  return command;
+}
+
+// Reads the look's lines up to its end.
+void read_look(RemoteProcess& process, const Host& host, Seconds limit, NodeLook& look) {
+  const Deadline deadline = Deadline::after(limit);
+  std::vector<std::string> lines;
+  std::string complaints;
+  while (const auto line = process.read_line(deadline)) {
+    if (line->stream == OutputStream::kErr) {
+      complaints += line->text + "\n";
+    } else if (line->text == kLookEnd && lines.size() >= 7) {
+      if (parse_look(lines, look)) return;
+      break;
+    } else {
+      lines.push_back(line->text);
+      look.machine = lines.front();
+    }
+  }
+  if (process.at_end(OutputStream::kOut) && lines.size() < 8) {
+    Outcome outcome = process.wait(Deadline::after({5})).value_or(Outcome{.exit_status = 1});
+    outcome.err = complaints + outcome.err;
+    if (!outcome.ok()) throw remote_tool_error(host, "cannot look for yoke", outcome);
+  } else if (deadline.expired()) {
+    throw remote_tool_error(host, "cannot look for yoke", {.exit_status = 1, .err = complaints, .timed_out = true});
+  }
+  throw Error(ErrorCode::kInvalid, fmt::format("{} answered what makes no sense: {}", describe(host),
+                                               printable(fmt::format("{}", fmt::join(lines, "\n")))));
 }
 
 }  // namespace
@@ -87,35 +156,53 @@ std::string program_machine(const fs::path& program) {
   }
 }
 
-std::string carry_program(RemoteShell& shell, const fs::path& program, const CarryOptions& options) {
-  const std::string machine = program_machine(program);
-  const std::string hash = sha256_file_hex(program);
-  const auto size = static_cast<std::int64_t>(fs::file_size(program));
-  const Outcome outcome =
-      shell.run({.argv = {"sh", "-c", std::string(kLookScript), "sh", hash, std::to_string(size), machine},
-                 .environment = {{"LC_ALL", "C"}},
-                 .timeout = options.timeout});
-  if (!outcome.ok()) throw remote_tool_error(shell.host(), "cannot look for yoke", outcome);
-  const std::optional<Look> look = parse_look(outcome.out);
-  if (!look) {
-    throw Error(ErrorCode::kInvalid,
-                fmt::format("{} answered what makes no sense: {}", describe(shell.host()), printable(outcome.out)));
+const ProgramFile::Known& ProgramFile::known() const {
+  const std::lock_guard lock(mutex_);
+  if (!known_) {
+    known_ = {program_machine(path_), sha256_file_hex(path_), static_cast<std::int64_t>(fs::file_size(path_))};
   }
-  if (look->whole) return look->path;
-  if (look->machine != machine) {
+  return *known_;
+}
+
+std::unique_ptr<RemoteProcess> start_carried(RemoteShell& shell, const ProgramFile& program, const CarriedStart& start,
+                                             NodeLook& look) {
+  std::unique_ptr<RemoteProcess> process = shell.start(look_command(program, start));
+  read_look(*process, shell.host(), start.look_limit, look);
+  const bool starts =
+      look.whole && (start.as == StartAs::kAnybody || (start.as == StartAs::kRootOnly && look.is_root));
+  if (starts) return process;
+  process->close_input();
+  process->wait(Deadline::after({5}));  // so that it need not be ended
+  return nullptr;
+}
+
+NodeLook look_for_program(RemoteShell& shell, const ProgramFile& program) {
+  NodeLook look;
+  start_carried(shell, program, {.as = StartAs::kNobody}, look);
+  return look;
+}
+
+void copy_program(RemoteShell& shell, const ProgramFile& program, const NodeLook& look, const CarryOptions& options) {
+  if (look.machine != program.machine()) {
     throw Error(ErrorCode::kUnsupported,
-                fmt::format("this yoke is built for {}, but {} is {}", machine, describe(shell.host()),
-                            printable(look->machine)),
+                fmt::format("this yoke is built for {}, but {} is {}", program.machine(), describe(shell.host()),
+                            printable(look.machine)),
                 "build yoke for that machine and install it there, or start from a machine of its kind");
   }
-  if (look->free && look->free->value < size) {
+  if (look.free && look.free->value < program.size()) {
     throw Error(ErrorCode::kExhausted,
                 fmt::format("the disk of {} is full: yoke needs {}, and {} has {}", describe(shell.host()),
-                            to_string(Bytes{size}), printable(look->path), to_string(*look->free)),
+                            to_string(Bytes{program.size()}), printable(look.path), to_string(*look.free)),
                 "free some space there");
   }
-  shell.copy_to(program, look->path, {.timeout = options.timeout, .mode = 0755});
-  return look->path;
+  shell.copy_to(program.path(), look.path, {.timeout = options.timeout, .mode = 0755});
+}
+
+std::string carry_program(RemoteShell& shell, const fs::path& program, const CarryOptions& options) {
+  const ProgramFile file(program);
+  const NodeLook look = look_for_program(shell, file);
+  if (!look.whole) copy_program(shell, file, look, options);
+  return look.path;
 }
 
 }  // namespace yoke

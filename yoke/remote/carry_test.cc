@@ -25,17 +25,19 @@ namespace fs = std::filesystem;
 class NodeShell : public LocalShell {
  public:
   explicit NodeShell(fs::path cache) : LocalShell({.name = "node"}), cache_(std::move(cache)) {}
-  Outcome run(const Command& command) override {
-    ++runs;
-    Command there = command;
-    there.environment["XDG_CACHE_HOME"] = cache_.native();
-    if (!path.empty()) there.environment["PATH"] = path;
-    return LocalShell::run(there);
-  }
+  Outcome run(const Command& command) override { return LocalShell::run(there(command)); }
+  std::unique_ptr<RemoteProcess> start(const Command& command) override { return LocalShell::start(there(command)); }
   std::atomic<int> runs = 0;
   std::string path;
 
  private:
+  Command there(Command command) {
+    ++runs;
+    command.environment["XDG_CACHE_HOME"] = cache_.native();
+    if (!path.empty()) command.environment["PATH"] = path;
+    return command;
+  }
+
   fs::path cache_;
 };
 

@@ -14,4 +14,8 @@ struct Host {
 struct ClusterNode;
 Host host_of(const ClusterNode& node);
 
+// Whether a node is this very machine, by its addresses or its name: it is never logged in to. Loopback addresses are
+// everybody's: they count for the first node of a cluster file only.
+bool is_this_machine(const ClusterNode& node, int index);
+
 }  // namespace yoke

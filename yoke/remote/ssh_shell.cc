@@ -9,6 +9,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 #include "yoke/remote/ssh_errors.h"
+#include "yoke/remote/ssh_mux.h"
 #include "yoke/remote/ssh_process.h"
 
 namespace yoke {
@@ -43,10 +44,17 @@ std::shared_ptr<const SshTarget> make_target(Host host, SshOptions options) {
   return std::make_shared<const SshTarget>(std::move(target));
 }
 
+// What holds it and does not answer is left alone, too: without its socket nobody joins it any more.
+void leave_shared_connection(const SshTarget& target) noexcept {
+  std::error_code none;
+  if (target.control_path.empty() || !fs::exists(target.control_path, none)) return;
+  if (!stop_sharing(target.control_path, Deadline::after({1}))) fs::remove(target.control_path, none);
+}
+
 }  // namespace
 
 SshShell::SshShell(Host host, SshOptions options) : target_(make_target(std::move(host), std::move(options))) {
-  if (target_->options.fresh_login) command_master("stop");
+  if (target_->options.fresh_login) leave_shared_connection(*target_);
 }
 
 const Host& SshShell::host() const { return target_->host; }
@@ -69,15 +77,13 @@ Outcome SshShell::run(const Command& command) {
   return outcome;
 }
 
-void SshShell::disconnect() noexcept { command_master("exit"); }
-
-void SshShell::command_master(const std::string& word) noexcept {
+void SshShell::disconnect() noexcept {
   std::error_code none;
   if (target_->control_path.empty() || !fs::exists(target_->control_path, none)) return;
   try {
     const SshLog log(target_->folder);
     std::vector<std::string> argv = target_->argv({5}, log.path());
-    argv.insert(argv.begin() + 1, {"-O", word});
+    argv.insert(argv.begin() + 1, {"-O", "exit"});
     yoke::run({.argv = std::move(argv), .timeout = {5}});
   } catch (const std::exception&) {
     // There was no connection, or no ssh.

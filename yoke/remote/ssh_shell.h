@@ -49,8 +49,6 @@ class SshShell : public RemoteShell {
   void disconnect() noexcept;
 
  private:
-  void command_master(const std::string& word) noexcept;  // the process that holds the shared connection
-
   std::shared_ptr<const SshTarget> target_;  // shared with the processes, which may outlive us
 };
 

@@ -1,5 +1,5 @@
 // What is known of a cluster at one moment, as plain data: the machine behind each node, what was tried from it, and
-// what was measured between the nodes. `yoke check` gathers it (yoke/cli/check_collect.h) and keeps it when nothing was
+// what was measured between the nodes. yoke/survey gathers it, and `yoke check` keeps it when nothing was
 // found wrong; the rules of yoke/check judge it.
 #pragma once
 #include <optional>

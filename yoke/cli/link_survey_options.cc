@@ -1,0 +1,24 @@
+#include "yoke/cli/link_survey_options.h"
+
+#include <algorithm>
+
+#include "yoke/bench/collective_ranks.h"
+#include "yoke/link/judge.h"
+
+namespace yoke {
+
+LinkSurveyOptions link_survey_of(const Cluster& cluster) {
+  LinkSurveyOptions options;
+  options.run_collective = [cluster](Transport transport, const CollectiveOptions& collective,
+                                     const std::vector<std::shared_ptr<Node>>& reached, CollectiveSink* progress) {
+    return run_ranks({.transport = transport, .cluster = cluster, .reached = reached}, collective, progress);
+  };
+  options.seems_slow = [mtu = cluster.fabric.value_or(Fabric{}).mtu](const LinkTestResult& result) {
+    const std::vector<Finding> findings = judge_link_test(result, mtu);
+    return std::any_of(findings.begin(), findings.end(),
+                       [](const Finding& finding) { return finding.rule == "collective-slow"; });
+  };
+  return options;
+}
+
+}  // namespace yoke

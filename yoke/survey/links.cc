@@ -1,0 +1,156 @@
+#include "yoke/survey/links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "yoke/base/error.h"
+#include "yoke/base/interrupt.h"
+#include "yoke/base/progress.h"
+#include "yoke/link/judge.h"
+
+namespace yoke {
+namespace {
+
+constexpr std::int64_t kSmall = 16 << 10;
+constexpr std::int64_t kLarge = 16 << 20;
+
+void measure_pairs(Fleet& fleet, const std::vector<NodePair>& pairs, MeasureOptions options, LinkTestResult& result) {
+  int phases = 0;
+  for (const NodePair& pair : pairs) phases += phase_count(pair);
+  Progress progress("measuring the link", phases);
+  int done = 0;
+  options.on_phase = [&](std::string_view what) { progress.update(done++, what); };
+  for (const NodePair& pair : pairs) {
+    result.pairs.push_back(measure_pair(fleet.at_place(pair.a), fleet.at_place(pair.b), pair, options));
+  }
+}
+
+class AllReduceProgress final : public CollectiveSink {
+ public:
+  void begin(const CollectiveRun&) override { progress_.update(0); }
+  void row(const CollectiveRun& run, const CollectiveRow&) override {
+    progress_.update(static_cast<std::int64_t>(run.rows.size()));
+  }
+  void end(const CollectiveRun&) override {}
+
+ private:
+  Progress progress_{"a real all-reduce", 2};
+};
+
+struct MeasuredAllReduce {
+  Result<CollectiveRun> run;
+  std::string carrier;
+  std::optional<std::string> nccl_failure = {};  // it is there, and sockets had to take its place
+};
+
+// Why there is no result; nothing where there is one.
+std::optional<Error> failure_in(const Result<CollectiveRun>& run) {
+  if (!run) return run.error();
+  if (run->failure) return to_error(*run->failure);
+  if (run->rows.empty()) return Error(ErrorCode::kInternal, "it gave no result");
+  return std::nullopt;
+}
+
+// A node without a GPU or without NCCL is no fault: sockets are what it has.
+bool is_missing(const Error& error) {
+  return error.code() == ErrorCode::kUnsupported || error.code() == ErrorCode::kNotFound;
+}
+
+// What was measured by RDMA is compared with what uses it, where there is a GPU.
+enum class AllReduceBy { kSockets, kNcclIfThere };
+MeasuredAllReduce measure_all_reduce(Fleet& fleet, const RunCollective& run_collective, AllReduceBy by) {
+  const CollectiveOptions options{.kind = CollectiveKind::kAllReduce,
+                                  .least = {kSmall},
+                                  .most = {kLarge},
+                                  .factor = kLarge / kSmall,
+                                  .iterations = 20,
+                                  .warmup_iterations = 3};
+  AllReduceProgress progress;
+  std::vector<std::shared_ptr<Node>> reached;
+  for (std::size_t i = 0; i < fleet.size(); ++i) reached.push_back(fleet.share(i));
+  const auto run_by = [&](Transport transport) {
+    auto run = try_to([&] { return run_collective(transport, options, reached, &progress); });
+    throw_if_interrupted();
+    return run;
+  };
+  std::optional<std::string> nccl_failure;
+  if (by == AllReduceBy::kNcclIfThere) {
+    auto run = run_by(Transport::kNccl);
+    const auto failure = failure_in(run);
+    if (!failure) return {std::move(run), "nccl"};
+    if (!is_missing(*failure)) nccl_failure = failure->message();
+  }
+  return {run_by(Transport::kDirect), "direct", nccl_failure};
+}
+
+// Raw links may be healthy and collectives over them slow, so a real one is run too.
+void run_all_reduce(Fleet& fleet, const RunCollective& run_collective, LinkTestResult& result) {
+  for (const PairResult& pair : result.pairs) {
+    if (!pair.failures.empty()) {
+      result.all_reduce_missing =
+          fmt::format("half {} between {} and {} carries nothing", pair.failures.front().half, pair.a, pair.b);
+      return;
+    }
+  }
+  const auto [measured, carrier, nccl_failure] = measure_all_reduce(
+      fleet, run_collective, result.pairs.front().transport == "rdma" ? AllReduceBy::kNcclIfThere : AllReduceBy::kSockets);
+  result.all_reduce_failure = nccl_failure;
+  if (const auto failure = failure_in(measured)) {
+    result.all_reduce_missing = failure->message();
+    result.all_reduce_failure = failure->message();
+    return;
+  }
+  const CollectiveRun& run = *measured;
+  const CollectiveRow& small = run.rows.front();
+  const CollectiveRow& large = run.rows.back();
+  result.all_reduce = AllReduceResult{.ranks = static_cast<int>(run.ranks.size()),
+                                      .carrier = carrier,
+                                      .small_time = {small.out_of_place.stats.p50 / 1e6},
+                                      .large_size = {large.size},
+                                      .large_bus_bandwidth = {large.out_of_place.bus_bandwidth * 1e9}};
+}
+
+}  // namespace
+
+std::vector<int> nodes_in(const std::vector<NodePair>& pairs) {
+  std::vector<int> nodes;
+  for (const NodePair& pair : pairs) {
+    for (const int node : {pair.a, pair.b}) {
+      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+    }
+  }
+  std::sort(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+std::optional<Error> why_not_measured(const Cluster& cluster) {
+  if (cluster.nodes.size() < 2) return Error(ErrorCode::kUnsupported, "there is one node, and no link");
+  for (const ClusterNode& node : cluster.nodes) {
+    if (!node.halves.empty()) continue;
+    return Error(ErrorCode::kUnsupported, fmt::format("the cluster file does not tell the halves of {}", node.name),
+                 "'yoke link discover' writes them");
+  }
+  return std::nullopt;
+}
+
+LinkTestResult survey_links(Fleet& fleet, const Cluster& cluster, const std::vector<NodePair>& pairs,
+                            const LinkSurveyOptions& options) {
+  LinkTestResult result{.cluster = cluster.name, .expected = expectation_of(cluster)};
+  MeasureOptions measure = options.measure;
+  if (result.expected) measure.expected = result.expected->half_rate;
+  fleet.reach_all();
+  measure_pairs(fleet, pairs, measure, result);
+  result.all_reduce_missing = options.no_collective;
+  if (!options.no_collective.empty()) return result;
+  run_all_reduce(fleet, options.run_collective, result);
+  if (!result.all_reduce || !options.seems_slow || !options.seems_slow(result)) return result;
+  const AllReduceResult first = *result.all_reduce;
+  run_all_reduce(fleet, options.run_collective, result);
+  if (result.all_reduce && result.all_reduce->large_bus_bandwidth < first.large_bus_bandwidth) {
+    result.all_reduce = first;
+  }
+  return result;
+}
+
+}  // namespace yoke

@@ -1,0 +1,40 @@
+// What the halves between the nodes carry, and what a real all-reduce over them does. Measures, and judges nothing.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "yoke/base/result.h"
+#include "yoke/bench/measure_collective.h"
+#include "yoke/fleet/fleet.h"
+#include "yoke/link/measure_pair.h"
+#include "yoke/rank/transport.h"
+#include "yoke/spec/measurement.h"
+
+namespace yoke {
+
+// Runs a collective with one rank on each node of the cluster, over nodes that are reached already.
+using RunCollective = std::function<CollectiveRun(Transport transport, const CollectiveOptions& options,
+                                                  const std::vector<std::shared_ptr<Node>>& reached,
+                                                  CollectiveSink* progress)>;
+
+struct LinkSurveyOptions {
+  MeasureOptions measure = {};
+  std::string no_collective = {};  // why none is run; empty: one is
+  RunCollective run_collective = {};
+  // Whether the all-reduce seems slow: then it is run once more, and the faster one counts.
+  std::function<bool(const LinkTestResult&)> seems_slow = {};
+};
+
+// The nodes of all pairs are reached, and of all nodes where a collective is run. The findings are left empty.
+LinkTestResult survey_links(Fleet& fleet, const Cluster& cluster, const std::vector<NodePair>& pairs,
+                            const LinkSurveyOptions& options);
+
+// The places of the nodes that take part.
+std::vector<int> nodes_in(const std::vector<NodePair>& pairs);
+
+// Why the halves of a cluster cannot be measured, or nothing.
+std::optional<Error> why_not_measured(const Cluster& cluster);
+
+}  // namespace yoke

@@ -1,0 +1,15 @@
+// One node's part of a survey, done on that node by its agent: its facts, and what passes from it to the others.
+#pragma once
+#include "yoke/agent/action.h"
+#include "yoke/spec/survey.h"
+
+namespace yoke {
+
+// What is to be asked stands in the node itself: paths and far addresses without results, names without addresses, and
+// forward_policy as "?" where it is wanted. All trials are made at once; each ends within some two seconds.
+SurveyedNode survey_this_node(const SurveyedNode& questions);
+
+// The agent's action: the same as JSON.
+Document answer_survey(const Document& question, AgentContext& context);
+
+}  // namespace yoke
