@@ -8,7 +8,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/log.h"
 #include "yoke/base/text.h"
-#include "yoke/check/rules.h"
+#include "yoke/check/rule.h"
 #include "yoke/cli/check_collect.h"
 #include "yoke/cli/check_measure.h"
 #include "yoke/cli/check_memory.h"
@@ -83,7 +83,7 @@ CheckReport look(const Session& session, const CheckOptions& options) {
     report.facts = collect_here();
     report.not_measured = "without a cluster file there is this machine only, and no link";
   }
-  report.findings = run_rules(report.facts);
+  report.findings = judge(report.facts);
   return report;
 }
 

@@ -10,8 +10,9 @@
 #include "yoke/cli/bench_ranks.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/link_judge.h"
 #include "yoke/cli/link_text.h"
-#include "yoke/link/judge.h"
+#include "yoke/link/expectation.h"
 #include "yoke/link/measure_pair.h"
 
 namespace yoke {
@@ -158,9 +159,8 @@ void run_all_reduce(const Cluster& cluster, LinkTestResult& result) {
 }
 
 // As with the halves: one that seems slow is run once more, and the faster one counts.
-void judge(const Cluster& cluster, LinkTestResult& result) {
-  const int mtu = cluster.fabric.value_or(Fabric{}).mtu;
-  result.findings = judge_link_test(result, mtu);
+void judge_result(const Cluster& cluster, const std::vector<NodePair>& pairs, LinkTestResult& result) {
+  result.findings = judge_link_test(result, cluster, pairs);
   const bool seems_slow = std::any_of(result.findings.begin(), result.findings.end(),
                                       [](const Finding& finding) { return finding.rule == "collective-slow"; });
   if (!seems_slow) return;
@@ -169,7 +169,7 @@ void judge(const Cluster& cluster, LinkTestResult& result) {
   if (result.all_reduce && result.all_reduce->large_bus_bandwidth < first.large_bus_bandwidth) {
     result.all_reduce = first;
   }
-  result.findings = judge_link_test(result, mtu);
+  result.findings = judge_link_test(result, cluster, pairs);
 }
 
 int measure(Session& session, const TestArguments& arguments) {
@@ -190,7 +190,7 @@ int measure(Session& session, const TestArguments& arguments) {
   } else {
     run_all_reduce(cluster, result);
   }
-  judge(cluster, result);
+  judge_result(cluster, pairs, result);
   if (session.json) {
     session.print_json(to_json(result));
   } else {
