@@ -6,7 +6,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
-#include "yoke/check/rules.h"
+#include "yoke/check/rule.h"
 
 namespace yoke {
 namespace {
@@ -122,12 +122,16 @@ TEST(Check, ReadsNcclLogsInWordsAndTellsByItsExitStatus) {
   EXPECT_EQ(findings_in(both), "nccl-tcp node-b enP7s7:192.168.0.111\n");
 }
 
-TEST(Docs, ChecksListsEveryRuleWithItsSeverityInTheTablesOrder) {
+TEST(Docs, ChecksListsEveryRuleWithTheTablesColumnsInItsOrder) {
   const std::string text = read_file(kSourceFolder / "docs/checks.md");
   std::size_t last = 0;
   for (const Rule& rule : rule_table()) {
-    const std::string line = fmt::format("| `{}` | {} | {} |", rule.name,
-                                         rule.severity == Severity::kFault ? "fault" : "warning", rule.about);
+    std::string explains;
+    for (const std::string& name : split(rule.explains, ' ')) {
+      if (!name.empty()) explains += fmt::format("{}`{}`", explains.empty() ? "" : ", ", name);
+    }
+    const std::string line = fmt::format("| `{}` | {} | {} | {} | {} |", rule.name, to_string(rule.severity),
+                                         rule.about, needs_text(rule), explains.empty() ? "-" : explains);
     const std::size_t at = text.find(line);
     ASSERT_NE(at, std::string::npos) << "docs/checks.md lacks: " << line;
     EXPECT_GT(at, last);

@@ -216,10 +216,10 @@ struct LinkFault {
   const char* word;  // that its finding must hold
 };
 const std::vector<LinkFault> kLinkFaults = {
-    {{"half-down", "--node", "2", "--half", "B"}, "half-dead", "enP2p1s0f0np0 on spark-2 is down"},
-    {{"half-unaddressed", "--node", "2", "--half", "A"}, "half-dead", "enp1s0f0np0 on spark-2 has no address"},
+    {{"half-down", "--node", "2", "--half", "B"}, "half-down", "enP2p1s0f0np0 on spark-2 is down"},
+    {{"half-unaddressed", "--node", "2", "--half", "A"}, "half-unaddressed", "(enp1s0f0np0) on spark-2 has no IPv4 address"},
     {{"slow-half", "--node", "1", "--half", "B"}, "half-degraded", "half B"},
-    {{"mtu-mismatch", "--node", "2", "--half", "A"}, "mtu-differs", "1500 on spark-2"},
+    {{"mtu-mismatch", "--node", "2", "--half", "A"}, "mtu-differs", "spark-2 has MTU 1500"},
     {{"management-only", "--node", "1"}, "route-elsewhere", "enP7s7"},
     {{"firewall", "--node", "2"}, "half-dead", "firewall"},
 };

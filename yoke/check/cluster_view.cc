@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "yoke/spec/address_holder.h"
@@ -65,6 +66,29 @@ std::vector<HalfEnd> cabled_halves(const SurveyedNode& node) {
   return ends;
 }
 
+bool is_in_a_segment(const Cabling& cabling, int node, const std::string& interface) {
+  return std::ranges::any_of(cabling.segments, [&](const LinkSegment& segment) {
+    return std::ranges::any_of(segment.ends,
+                               [&](const LinkEnd& end) { return end.node == node && end.interface == interface; });
+  });
+}
+
+// A port of which one half joins nodes has a good cable: all of its halves are in use.
+std::vector<HalfEnd> heard_halves(const Survey& facts, const SurveyedNode& node) {
+  const int place = static_cast<int>(&node - facts.nodes.data());
+  std::vector<HalfEnd> ends;
+  std::set<int> joined;
+  for (const NetworkInterface* interface : fast_interfaces(*node.machine)) {
+    HalfEnd end{.node = &node, .name = interface->name};
+    fill_from_machine(end);
+    end.is_heard = is_in_a_segment(*facts.cabling, place, end.name);
+    if (end.is_heard) joined.insert(end.port);
+    ends.push_back(std::move(end));
+  }
+  std::erase_if(ends, [&](const HalfEnd& end) { return !joined.contains(end.port); });
+  return ends;
+}
+
 std::vector<HalfEnd> named_halves(const SurveyedNode& node, const ClusterNode& place) {
   std::vector<HalfEnd> ends;
   for (std::size_t i = 0; i < place.halves.size(); ++i) {
@@ -105,7 +129,47 @@ bool join_by_cable(const Survey& facts, std::vector<HalfEnd>& halves) {
   return true;
 }
 
+// Where several ends of a node are in one segment, as behind a switch that joins all halves, place by place.
+void join_by_segments(const Survey& facts, std::vector<HalfEnd>& halves) {
+  for (const LinkSegment& segment : facts.cabling->segments) {
+    std::map<int, std::size_t> seen;  // how many ends of a node came before
+    std::vector<std::vector<std::size_t>> by_place;
+    for (const LinkEnd& end : segment.ends) {
+      const SurveyedNode* node = &facts.nodes[static_cast<std::size_t>(end.node)];
+      const auto found = std::ranges::find_if(
+          halves, [&](const HalfEnd& one) { return one.node == node && one.name == end.interface; });
+      if (found == halves.end()) continue;
+      const auto half = static_cast<std::size_t>(found - halves.begin());
+      const std::size_t place = seen[end.node]++;
+      if (place >= by_place.size()) by_place.emplace_back();
+      for (const std::size_t other : by_place[place]) join(halves, other, half);
+      by_place[place].push_back(half);
+    }
+  }
+}
+
+// A half that is silent has its other end where that of its port's other half is: both share one cable.
+void join_silent_halves(std::vector<HalfEnd>& halves) {
+  for (std::size_t i = 0; i < halves.size(); ++i) {
+    if (halves[i].is_heard || !halves[i].peers.empty()) continue;
+    const auto twin = std::ranges::find_if(halves, [&](const HalfEnd& one) {
+      return one.node == halves[i].node && one.port == halves[i].port && one.is_heard && one.peers.size() == 1;
+    });
+    if (twin == halves.end()) continue;
+    const HalfEnd& there = halves[twin->peers.front()];
+    const auto other = std::ranges::find_if(halves, [&](const HalfEnd& one) {
+      return one.node == there.node && one.port == there.port && one.half == halves[i].half && !one.is_heard;
+    });
+    if (other != halves.end()) join(halves, i, static_cast<std::size_t>(other - halves.begin()));
+  }
+}
+
 void find_peers(const Survey& facts, std::vector<HalfEnd>& halves) {
+  if (facts.cabling && !facts.cluster) {
+    join_by_segments(facts, halves);
+    join_silent_halves(halves);
+    return;
+  }
   const bool named = std::all_of(halves.begin(), halves.end(), [](const HalfEnd& end) { return end.wanted; });
   if (!named && join_by_cable(facts, halves)) return;
   std::vector<std::set<const SurveyedNode*>> met(halves.size());  // each end has one peer on a node
@@ -165,14 +229,19 @@ bool HalfEnd::is_up() const {
   return interface && interface->up && interface->carrier;
 }
 
-std::string HalfEnd::title() const { return fmt::format("half {} of port {} ({})", half, port, name); }
+std::string HalfEnd::title() const {
+  if (!interface || !interface->port) return fmt::format("half {} ({})", half, name);
+  return fmt::format("half {} of port {} ({})", half, port, name);
+}
 
 ClusterView::ClusterView(const Survey& given)
     : facts(given), mistaken(find_mistaken(given)), lab(given.cluster && given.cluster->lab) {
   for (const SurveyedNode& node : facts.nodes) {
     if (!node.machine || is_mistaken(node)) continue;
     const ClusterNode* place = find_place(facts, node.name);
-    std::vector<HalfEnd> ends = place && !place->halves.empty() ? named_halves(node, *place) : cabled_halves(node);
+    std::vector<HalfEnd> ends = place && !place->halves.empty()   ? named_halves(node, *place)
+                                : facts.cabling && !facts.cluster ? heard_halves(facts, node)
+                                                                  : cabled_halves(node);
     std::move(ends.begin(), ends.end(), std::back_inserter(halves));
   }
   find_peers(facts, halves);

@@ -12,8 +12,9 @@
 
 namespace yoke {
 
-// One node's end of a half. In use are the halves that the cluster file names; without these, both halves of every port
-// of the fabric (yoke/spec/fabric.h) that has a link on one of them.
+// One node's end of a half. In use are the halves that the cluster file names; without these, where the cabling is known,
+// all of the ports that join nodes; else both halves of every port of the fabric (yoke/spec/fabric.h) that has a link
+// on one of them.
 struct HalfEnd {
   const SurveyedNode* node = nullptr;
   std::string name;                             // of the interface
@@ -27,6 +28,7 @@ struct HalfEnd {
   std::optional<Ipv4Prefix> address;  // the holder's; the wanted one where it has that
   std::string bond;                   // that it is a member of; empty: none
   std::vector<std::size_t> peers;     // its other ends, as places in ClusterView::halves
+  bool is_heard = true;               // where the cabling was looked at: it is in a segment that joins nodes
 
   bool is_ethernet() const;
   // RoCE needs IP. InfiniBand does not, and its interface, which carries IP over it, need not even be up: it counts
@@ -35,7 +37,7 @@ struct HalfEnd {
   bool is_up() const;
   bool works() const { return is_up() && address; }                         // as far as this end alone can tell
   const std::string& handle() const { return bond.empty() ? name : bond; }  // what addresses and the MTU are set on
-  std::string title() const;                                                // "half B of port 0 (enP2p1s0f0np0)"
+  std::string title() const;  // "half B of port 0 (enP2p1s0f0np0)", without the port where it is not known
 };
 
 // A machine that is not the node as which it was reached: the cluster file is wrong, and whatever else it says of the

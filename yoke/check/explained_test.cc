@@ -1,10 +1,197 @@
-// What one rule explains is not told again by another.
+// What one rule explains is not told again by another: every pair of the table's column `explains`, and cases where the
+// condition of a rule leaves it out.
 #include <gtest/gtest.h>
 
-#include "yoke/check/facts_testing.h"
+#include <map>
+#include <set>
+
+#include "yoke/base/text.h"
+#include "yoke/check/rule_cases_testing.h"
 
 namespace yoke {
 namespace {
+
+const Rule& rule_named(std::string_view name) {
+  for (const Rule& rule : rule_table()) {
+    if (rule.name == name) return rule;
+  }
+  throw std::out_of_range(std::string(name));
+}
+
+bool has(const std::vector<Finding>& findings, std::string_view rule) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.rule == rule; });
+}
+
+// Two faults at one place, which the cases of the two rules, joined, are not.
+struct JoinedCase {
+  const char* explaining;
+  const char* explained;
+  Break break_it;
+};
+// A way around a ring is broken, and what else is wrong.
+Break in_ring(const std::function<void(Survey&)>& also) {
+  return [also](Survey& facts) {
+    facts = ring_with_far_end();
+    facts.nodes[0].far[0].routed = true;
+    facts.nodes[0].far[0].routes = {kHalfA};
+    also(facts);
+  };
+}
+
+Break third_fails(NodeFailureKind kind) {
+  return in_ring([kind](Survey& f) {
+    f.nodes.push_back({.name = "spark-3", .machine = {}, .failure = NodeFailure{kind, "no", "do"}});
+  });
+}
+
+std::vector<JoinedCase> joined_ring_cases() {
+  return {
+      {"ssh-asks", "ring-path", third_fails(NodeFailureKind::kAsks)},
+      {"node-unreachable", "ring-path", third_fails(NodeFailureKind::kUnreachable)},
+      {"node-unread", "ring-path", third_fails(NodeFailureKind::kOther)},
+      {"node-twice", "ring-path",
+       in_ring([](Survey& f) { f.nodes.push_back({.name = "spark-3", .machine = f.nodes[0].machine}); })},
+      {"nodes-swapped", "ring-path", in_ring([](Survey& f) {
+         f.cluster->nodes.insert(f.cluster->nodes.end(), {made_place(3), made_place(4)});
+         f.nodes.push_back({.name = "spark-3", .machine = made_spark(4)});
+       })},
+      {"interface-missing", "ring-path",
+       in_ring([](Survey& f) { f.cluster->nodes[0].halves[1].interface = "enp9s0"; })},
+      {"half-unaddressed", "ring-path", in_ring([](Survey& f) { interface_of(f, 0, kHalfB).addresses.clear(); })},
+      {"subnet-differs", "ring-path",
+       in_ring([](Survey& f) { interface_of(f, 0, kHalfB).addresses = {made_address(55, 1)}; })},
+  };
+}
+
+void silence(Survey& facts, std::size_t path) {
+  for (SurveyedNode& node : facts.nodes) {
+    node.paths[path].small = node.paths[path].large = node.paths[path].connects = false;
+  }
+}
+
+void send_elsewhere(Survey& facts, std::size_t path) {
+  facts.nodes[1].paths[path].routed = true;
+  facts.nodes[1].paths[path].routes = {"enP7s7"};
+}
+
+std::vector<JoinedCase> joined_cases() {
+  std::vector<JoinedCase> cases = joined_ring_cases();
+  const std::vector<JoinedCase> others = {
+      {"half-silent", "half-unaddressed",
+       [](Survey& f) {
+         silence_half_b(f);
+         for (const std::size_t node : {0U, 1U}) interface_of(f, node, kHalfB).addresses.clear();
+       }},
+      {"node-silent", "port-down", case_of("node-silent").break_it},
+      {"address-twice", "address-differs",
+       [](Survey& f) { interface_of(f, 1, kHalfB).addresses = {made_address(101, 1)}; }},
+      {"prefix-differs", "subnet-differs", [](Survey& f) { interface_of(f, 0, kHalfA).addresses[0].length = 16; }},
+      {"subnet-differs", "address-differs",
+       [](Survey& f) { interface_of(f, 1, kHalfA).addresses = {made_address(55, 2)}; }},
+      {"route-elsewhere", "half-silent",
+       [](Survey& f) {
+         send_elsewhere(f, 0);
+         silence(f, 0);
+       }},
+      {"route-elsewhere", "half-dead",
+       [](Survey& f) {
+         send_elsewhere(f, 1);
+         measure(f, [](HalfMeasurement& half) {
+           half.alone = half.together = half.both_ways = {};
+           half.failure = "timed out";
+         });
+       }},
+  };
+  cases.insert(cases.end(), others.begin(), others.end());
+  return cases;
+}
+
+// Whether the survey has findings of both rules, of which judge() keeps the explaining one.
+bool occurs_in(const Survey& facts, const Rule& explaining, const Rule& explained) {
+  const std::vector<Finding> all = judge(facts, kNeedsAll, Explained::kKept);
+  return has(all, explaining.name) && has(all, explained.name) && !has(judge(facts), explained.name);
+}
+
+bool occurs(const Rule& explaining, const Rule& explained) {
+  for (const JoinedCase& joined : joined_cases()) {
+    if (joined.explaining != explaining.name || joined.explained != explained.name) continue;
+    Survey facts = made_pair();
+    joined.break_it(facts);
+    if (occurs_in(facts, explaining, explained)) return true;
+  }
+  for (const RuleCase& first : all_cases()) {
+    for (const RuleCase& second : all_cases()) {
+      const bool meant = (first.rule == explaining.name && second.rule == explained.name) ||
+                         (second.rule == explaining.name && first.rule == explained.name);
+      if (!meant) continue;
+      Survey facts = made_pair();
+      first.break_it(facts);
+      second.break_it(facts);
+      if (occurs_in(facts, explaining, explained)) return true;
+    }
+  }
+  return false;
+}
+
+TEST(Explained, EachPairOfTheTableOccurs) {
+  for (const Rule& explaining : rule_table()) {
+    for (const Rule& explained : rule_table()) {
+      if (explains(explaining, explained)) {
+        EXPECT_TRUE(occurs(explaining, explained)) << explaining.name << " explains " << explained.name;
+      }
+    }
+  }
+}
+
+TEST(Explained, TheTableNamesOnlyRulesThatItHas) {
+  for (const Rule& rule : rule_table()) {
+    std::set<std::string> names;
+    for (const std::string& name : split(rule.explains, ' ')) {
+      if (name.empty()) continue;
+      EXPECT_NO_THROW(rule_named(name)) << rule.name;
+      EXPECT_TRUE(names.insert(name).second) << rule.name << " names " << name << " twice";
+    }
+  }
+}
+
+TEST(Explained, NoRuleIsExplainedByWhatItExplains) {
+  for (const Rule& start : rule_table()) {
+    std::set<std::string_view> reached;
+    std::vector<const Rule*> open = {&start};
+    while (!open.empty()) {
+      const Rule& rule = *open.back();
+      open.pop_back();
+      for (const Rule& next : rule_table()) {
+        if (explains(rule, next) && reached.insert(next.name).second) open.push_back(&next);
+      }
+    }
+    EXPECT_FALSE(reached.contains(start.name)) << start.name;
+  }
+}
+
+TEST(Explained, WhatIsElsewhereIsNotDropped) {
+  Survey facts = made_pair();
+  facts.measurement = made_measurement();
+  facts.measurement->all_reduce.reset();
+  for (HalfMeasurement& half : facts.measurement->halves) {
+    if (half.from_interface == kHalfA) half.resent = 40;
+    if (half.from_interface == kHalfB) half.alone = half.together = half.both_ways = BitsPerSecond{60e9};
+  }
+  EXPECT_EQ(rules_of(facts),
+            "half-lossy spark-1 enp1s0f0np0; half-lossy spark-2 enp1s0f0np0; half-slow spark-1 enP2p1s0f0np0");
+}
+
+TEST(Explained, ThePartThatIsAskedForIsJudged) {
+  Survey facts = made_pair();
+  interface_of(facts, 1, kHalfB).mtu = 1500;
+  facts.nodes[1].machine->kernel = "6.17.0-1004-nvidia";
+  EXPECT_EQ(rules_of(facts), "mtu-differs spark-2 enP2p1s0f0np0; kernel-differs - -");
+  EXPECT_EQ(judge(facts, kNeedsLinks).size(), 0U);
+  EXPECT_EQ(judge(facts, kNeedsLinks | kNeedsAddresses).size(), 1U);
+  EXPECT_EQ(judge(facts, kNeedsFacts).size(), 1U);
+  EXPECT_LT(count_applied(facts, kNeedsLinks), count_applied(facts));
+  EXPECT_LT(count_applied(facts), rule_table().size()) << "nothing was measured";
+}
 
 TEST(Explained, APinnedHalfThatIsDownIsToldAsThat) {
   Survey facts = made_pair();

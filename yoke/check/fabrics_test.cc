@@ -37,7 +37,7 @@ TEST(Fabrics, AVlanThatTheClusterFileDoesNotNameIsNotTheHalfs) {
   Survey facts = made_pair();
   put_into_vlan(facts, 1, kHalfB);
   EXPECT_EQ(rules_of(facts), "half-unaddressed spark-2 enP2p1s0f0np0");
-  EXPECT_NE(run_rules(facts)[0].evidence.find("enP2p1s0f0np0.100 has 192.168.101.2/24"), std::string::npos);
+  EXPECT_NE(judge(facts)[0].evidence.find("enP2p1s0f0np0.100 has 192.168.101.2/24"), std::string::npos);
 }
 
 TEST(Fabrics, InfiniBandWorksWithoutIpAndWithItsOwnMtu) {

@@ -6,7 +6,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/result.h"
 #include "yoke/check/changes.h"
-#include "yoke/check/rules.h"
+#include "yoke/check/rule.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     YOKE_CHECK(!facts.error().message().empty());
     return 0;
   }
-  for (const yoke::Finding& finding : yoke::run_rules(*facts)) {
+  for (const yoke::Finding& finding : yoke::judge(*facts)) {
     YOKE_CHECK(!finding.rule.empty() && !finding.what.empty() && !finding.consequence.empty(), "{}", finding.rule);
   }
   YOKE_CHECK(yoke::find_changes(*facts, *facts).empty());

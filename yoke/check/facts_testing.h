@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "yoke/check/rules.h"
+#include "yoke/check/rule.h"
 #include "yoke/spec/survey.h"
 
 namespace yoke {
@@ -155,7 +155,7 @@ inline RdmaDevice& rdma_of(Survey& facts, std::size_t node, std::string_view nam
 // "rule node subject; …" of all that the rules find.
 inline std::string rules_of(const Survey& facts) {
   std::string names;
-  for (const Finding& finding : run_rules(facts)) {
+  for (const Finding& finding : judge(facts)) {
     names += fmt::format("{}{} {} {}", names.empty() ? "" : "; ", finding.rule, finding.node.value_or("-"),
                          finding.subject.value_or("-"));
   }

@@ -140,7 +140,8 @@ AdviceList find_wrong_prefixes(const ClusterView& view) {
                             : "the other end may be outside of it: packets there go another way, or nowhere",
          .fix = fmt::format("'yoke link setup', or 'ip addr del {0} dev {2}; ip addr add {1} dev {2}' on {3}",
                             to_string(*end.address), to_string(Ipv4Prefix{end.address->address, meant}), end.name,
-                            end.node->name)});
+                            end.node->name),
+         .rails = {&end}});
   }
   return list;
 }

@@ -72,7 +72,7 @@ TEST(Fixes, NameTheDevicesThatAreMeant) {
   const auto fix_of = [](const char* name, const char* value) {
     Survey facts = made_pair();
     set_in_environment(facts, name, value);
-    const std::vector<Finding> findings = run_rules(facts);
+    const std::vector<Finding> findings = judge(facts);
     return findings.size() == 1 ? findings[0].fix : fmt::format("{} findings", findings.size());
   };
   EXPECT_EQ(fix_of("NCCL_SOCKET_IFNAME", "en"),
@@ -185,13 +185,13 @@ TEST(Fixes, OfABondsMemberSpeakOfTheBond) {
   Survey facts = made_pair();
   put_into_bond(facts, 1, kHalfB);
   interface_of(facts, 1, kHalfB).mtu = interface_of(facts, 1, "bond0").mtu = 1500;
-  std::vector<Finding> findings = run_rules(facts);
+  std::vector<Finding> findings = judge(facts);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].fix.find("'ip link set bond0 mtu 9000'"), std::string::npos) << findings[0].fix;
   facts = made_pair();
   put_into_bond(facts, 1, kHalfB);
   interface_of(facts, 1, "bond0").addresses.clear();
-  findings = run_rules(facts);
+  findings = judge(facts);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "half-unaddressed");
   EXPECT_NE(findings[0].fix.find("give bond0 one"), std::string::npos) << findings[0].fix;

@@ -15,8 +15,9 @@ bool is_down(const HalfEnd& end) { return end.interface && !end.is_up(); }
 // A port that was taken down, and a machine that is off, show as a lost link at the other end: the cause is told there.
 bool is_caused_by_peer(const ClusterView& view, const HalfEnd& end) {
   const auto& cluster = view.facts.cluster;
-  const bool behind_switch =
-      end.peers.size() > 1 || (cluster && cluster->fabric && cluster->fabric->topology == Topology::kSwitch);
+  const bool behind_switch = end.peers.size() > 1 ||
+                             (cluster && cluster->fabric && cluster->fabric->topology == Topology::kSwitch) ||
+                             (view.facts.cabling && view.facts.cabling->topology == Topology::kSwitch);
   if (!end.interface->up || behind_switch) return false;  // behind a switch the link is this node's own
   const bool peer_unseen = std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(),
                                        [](const SurveyedNode& node) { return !node.machine; });
@@ -34,6 +35,7 @@ bool is_itself_down(const ClusterView& view, const HalfEnd& end) {
 }
 
 bool is_whole_port_down(const ClusterView& view, const HalfEnd& end) {
+  if (!end.interface->port) return false;  // which halves make a port is not known
   const std::vector<const HalfEnd*> halves = view.halves_of(*end.node);
   return std::all_of(halves.begin(), halves.end(),
                      [&](const HalfEnd* half) { return half->port != end.port || is_itself_down(view, *half); });
@@ -64,14 +66,6 @@ std::string how_to_raise(const HalfEnd& end) {
   return "push the cable in at both ends until it clicks; try the other cable or port; 'yoke check' again";
 }
 
-// Whether a working peer is in another network, which is told as that.
-bool differs_from_peer(const ClusterView& view, const HalfEnd& end) {
-  return end.works() && std::any_of(end.peers.begin(), end.peers.end(), [&](std::size_t index) {
-           const HalfEnd& peer = view.halves[index];
-           return peer.works() && peer.address->network() != end.address->network();
-         });
-}
-
 // As behind a bridge or a bond over the half, or where the address was given to the wrong port.
 std::string held_elsewhere(const HalfEnd& end) {
   if (!end.wanted) return "";
@@ -83,13 +77,14 @@ std::string held_elsewhere(const HalfEnd& end) {
   return "";
 }
 
-std::string how_to_address(const HalfEnd& end) {
+std::string how_to_address(const ClusterView& view, const HalfEnd& end) {
   if (!end.bond.empty()) {
     return fmt::format(
         "it is a member of {}, and addresses are the bond's: give {} one, or take the half out ('ip link set "
         "{} nomaster' on {}) and run 'yoke link setup'",
         end.bond, end.bond, end.name, end.node->name);
   }
+  if (view.facts.cabling) return std::string(kReaddress);
   if (!end.wanted) return "'yoke link setup' gives each half an address in a network of its own";
   return fmt::format("'yoke link setup', or 'ip addr add {} dev {}' on {}", to_string(*end.wanted), end.name,
                      end.node->name);
@@ -105,7 +100,8 @@ Advice shared_with(const HalfEnd& half, const NetworkInterface& outsider) {
               "the kernel sends what is meant for the half by either of them, and which one may change with "
               "every boot: traffic at the rate of the other",
           .fix = fmt::format("give {} an address in another network, or the half: 'yoke link discover --readdress'",
-                             outsider.name)};
+                             outsider.name),
+          .rails = {&half}};
 }
 
 Advice no_port_has_a_link(const SurveyedNode& node) {
@@ -127,7 +123,7 @@ AdviceList find_missing_interfaces(const ClusterView& view) {
     list.push_back({.node = end.node->name,
                     .subject = end.name,
                     .what = fmt::format("{} has no interface {}", end.node->name, end.name),
-                    .evidence = fast.empty() ? "it has no interface with RDMA at all"
+                    .evidence = fast.empty() ? "it has no fast interface of this name"
                                              : fmt::format("its fast interfaces are {}", fmt::join(fast, ", ")),
                     .consequence = "this half cannot be used, and programs that are told to use it fail",
                     .fix = "correct 'halves' of this node in the cluster file, or look why the NIC is gone ('lspci')"});
@@ -173,7 +169,8 @@ AdviceList find_halves_down(const ClusterView& view) {
                     .fix = end.interface->up
                                ? "reboot this node with the cable in place: both halves of a port share one cable, so "
                                  "it is not the cable"
-                               : how_to_raise(end)});
+                               : how_to_raise(end),
+                    .rails = {&end}});
   }
   return list;
 }
@@ -188,7 +185,8 @@ AdviceList find_halves_unaddressed(const ClusterView& view) {
                     .evidence = "the interface is up and has a link, but no address" + held_elsewhere(end),
                     .consequence = "TCP cannot use this half; RDMA may still, by its link-local GID (RoCE v1), and "
                                    "NCCL may leave it out",
-                    .fix = how_to_address(end)});
+                    .fix = how_to_address(view, end),
+                    .rails = {&end}});
   }
   return list;
 }
@@ -196,6 +194,8 @@ AdviceList find_halves_unaddressed(const ClusterView& view) {
 AdviceList find_double_addresses(const ClusterView& view) {
   AdviceList list;
   for (const DoubleAddress& found : double_addresses(view)) {
+    std::vector<const HalfEnd*> rails = {found.owner};
+    if (const HalfEnd* here = view.find_half(found.node->name, found.interface->name)) rails.push_back(here);
     list.push_back({.node = found.node->name,
                     .subject = found.interface->name,
                     .what = fmt::format("{} on {} has the address of {} on {}", found.interface->name, found.node->name,
@@ -204,7 +204,8 @@ AdviceList find_double_addresses(const ClusterView& view) {
                     .consequence = "packets to this address go to one or the other as it happens: connections hang or "
                                    "end on the wrong machine",
                     .fix = fmt::format("take {} from {} on {} ('ip addr del'), then 'yoke link setup'",
-                                       to_string(found.address), found.interface->name, found.node->name)});
+                                       to_string(found.address), found.interface->name, found.node->name),
+                    .rails = std::move(rails)});
   }
   return list;
 }
@@ -213,14 +214,14 @@ AdviceList find_other_addresses(const ClusterView& view) {
   AdviceList list;
   for (const HalfEnd& end : view.halves) {
     if (!end.address || !end.wanted || end.address->address == end.wanted->address) continue;
-    if (shares_a_subnet(view, end) || differs_from_peer(view, end) || has_double(view, end)) continue;  // told as that
     list.push_back(
         {.node = end.node->name,
          .subject = end.name,
          .what = fmt::format("{} on {} has another address than the cluster file says", end.title(), end.node->name),
          .evidence = fmt::format("{} there, {} in the file", to_string(*end.address), to_string(*end.wanted)),
          .consequence = "programs that take addresses from the cluster file do not find this node",
-         .fix = "'yoke link setup' sets the file's address; or write the real one into the file"});
+         .fix = "'yoke link setup' sets the file's address; or write the real one into the file",
+         .rails = {&end}});
   }
   return list;
 }
@@ -229,24 +230,25 @@ AdviceList find_other_subnets(const ClusterView& view) {
   AdviceList list;
   for (const HalfEnd& end : view.halves) {
     if (!end.works() || end.peers.empty()) continue;
-    if (shares_a_subnet(view, end)) continue;
     for (const std::size_t index : end.peers) {
       const HalfEnd& peer = view.halves[index];
       if (!peer.works() || peer.address->network() == end.address->network()) continue;
-      if (shares_a_subnet(view, peer)) continue;
-      if (has_wrong_prefix(view, end) || has_wrong_prefix(view, peer)) continue;  // told as that
       // Told of the end that is not as the cluster file has it; without its word, of the second.
       const bool is_as_wanted = end.wanted ? end.wanted->network() == end.address->network() : &end < &peer;
       if (is_as_wanted) continue;
-      list.push_back({.node = end.node->name,
-                      .subject = end.name,
-                      .what = fmt::format("{} on {} is in another network than its other end on {}", end.title(),
-                                          end.node->name, peer.node->name),
-                      .evidence = fmt::format("{} on {}, {} on {}", to_string(*end.address), end.node->name,
-                                              to_string(*peer.address), peer.node->name),
-                      .consequence = "IP does not pass this half, and RoCE v2 does not connect over it",
-                      .fix = fmt::format("give both ends addresses of one network ('yoke link setup'), such as {}",
-                                         to_string(end.wanted.value_or(*peer.address).network()))});
+      list.push_back(
+          {.node = end.node->name,
+           .subject = end.name,
+           .what = fmt::format("{} on {} is in another network than its other end on {}", end.title(), end.node->name,
+                               peer.node->name),
+           .evidence = fmt::format("{} on {}, {} on {}", to_string(*end.address), end.node->name,
+                                   to_string(*peer.address), peer.node->name),
+           .consequence = "IP does not pass this half, and RoCE v2 does not connect over it",
+           .fix = view.facts.cabling
+                      ? std::string(kReaddress)
+                      : fmt::format("give both ends addresses of one network ('yoke link setup'), such as {}",
+                                    to_string(end.wanted.value_or(*peer.address).network())),
+           .rails = {&end, &peer}});
       break;
     }
   }
@@ -255,7 +257,6 @@ AdviceList find_other_subnets(const ClusterView& view) {
 
 AdviceList find_shared_subnets(const ClusterView& view) {
   AdviceList list;
-  const std::vector<DoubleAddress> doubles = double_addresses(view);
   for (const SurveyedNode& node : view.facts.nodes) {
     const std::vector<const HalfEnd*> halves = view.halves_of(node);
     for (std::size_t i = 0; i < halves.size(); ++i) {
@@ -275,13 +276,13 @@ AdviceList find_shared_subnets(const ClusterView& view) {
                       .fix = moved.wanted == shared.second
                                  ? "the cluster file has it so: 'yoke link discover --readdress' proposes a network "
                                    "for each half, 'yoke link setup' makes them"
-                                 : "give each half a network of its own: 'yoke link setup'"});
+                             : view.facts.cabling ? std::string(kReaddress)
+                                                  : "give each half a network of its own: 'yoke link setup'",
+                      .rails = {halves[i], &moved}});
     }
     for (const HalfEnd* half : halves) {
       const NetworkInterface* outsider = outsider_in_network(view, *half);
-      const bool told = std::any_of(doubles.begin(), doubles.end(),
-                                    [&](const DoubleAddress& found) { return found.interface == outsider; });
-      if (outsider && !told) list.push_back(shared_with(*half, *outsider));
+      if (outsider) list.push_back(shared_with(*half, *outsider));
     }
   }
   return list;

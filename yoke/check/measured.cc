@@ -1,5 +1,5 @@
-// What the halves really carry. Facts come first: a half that is known to be down, or to have two PCIe lanes, is not
-// told a second time by its rate.
+// What the halves really carry. A rate is held against what the half can carry with the PCIe link and port speed that
+// it has now; a half that is known to be down has none.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 #include <set>
 
 #include "yoke/check/rules.h"
-#include "yoke/spec/link_faults.h"
 
 namespace yoke {
 namespace {
@@ -22,7 +21,7 @@ struct Measured {
   const HalfEnd* to = nullptr;
 };
 
-// Whether the way, or the way back, loses or delays what it carries: that is told, and explains its rate.
+// Whether the way, or the way back, loses or delays what it carries.
 bool delivers_badly(const std::vector<HalfMeasurement>& ways, const HalfMeasurement& way) {
   return std::any_of(ways.begin(), ways.end(), [&](const HalfMeasurement& other) {
     const bool there = other.from == way.from && other.from_interface == way.from_interface && other.to == way.to;
@@ -61,13 +60,13 @@ double known_limit(const HalfEnd& end) {
 std::optional<double> share_of(const ClusterView& view, const Measured& measured) {
   const auto& expected = view.facts.measurement->expected;
   if (!expected || expected->value <= 0 || !measured.way->alone) return std::nullopt;
-  if (delivers_badly(view.facts.measurement->halves, *measured.way)) return std::nullopt;
   if (!is_judged(measured.way->transport, *measured.way->alone, *expected)) return std::nullopt;
   const double limit = std::min(known_limit(*measured.from), known_limit(*measured.to));
   return limit <= 0 ? std::nullopt : std::optional(*measured.way->alone / *expected / limit);
 }
 
-// Each pair of ends once, by its worse direction; each sending end once, as behind a switch it meets several others.
+// Each pair of ends once, by its worse direction; each sending end once, as behind a switch it meets several others: by
+// a pair that delivers well, where one is slow, as losses have their own rule.
 std::vector<std::pair<Measured, double>> worst_ways(const ClusterView& view) {
   std::map<std::pair<const HalfEnd*, const HalfEnd*>, std::pair<Measured, double>> by_pair;
   for (const Measured& measured : measured_ways(view)) {
@@ -78,24 +77,22 @@ std::vector<std::pair<Measured, double>> worst_ways(const ClusterView& view) {
     // Both directions of one cable are rarely equal to the last digit: only a clear difference moves the blame.
     if (!is_new && *share < place->second.second * 0.9) place->second = {measured, *share};
   }
+  const auto is_rather = [&](const std::pair<Measured, double>& a, const std::pair<Measured, double>& b) {
+    const bool a_loses = delivers_badly(view.facts.measurement->halves, *a.first.way);
+    const bool b_loses = delivers_badly(view.facts.measurement->halves, *b.first.way);
+    return a_loses == b_loses ? a.second < b.second : b_loses && a.second < kHealthyShare;
+  };
   std::vector<std::pair<Measured, double>> worst;
   for (const auto& [ends, found] : by_pair) {
     const auto same = std::find_if(worst.begin(), worst.end(),
                                    [&](const auto& other) { return other.first.from == found.first.from; });
     if (same == worst.end()) {
       worst.push_back(found);
-    } else if (found.second < same->second) {
+    } else if (is_rather(found, *same)) {
       *same = found;
     }
   }
   return worst;
-}
-
-bool all_healthy(const ClusterView& view) {
-  const auto& ways = view.facts.measurement->halves;
-  if (std::any_of(ways.begin(), ways.end(), [&](const auto& way) { return delivers_badly(ways, way); })) return false;
-  const auto worst = worst_ways(view);
-  return std::all_of(worst.begin(), worst.end(), [](const auto& found) { return found.second >= kHealthyShare; });
 }
 
 std::string rate_text(const ClusterView& view, const Measured& measured) {
@@ -109,23 +106,11 @@ std::string rate_text(const ClusterView& view, const Measured& measured) {
                             : "");
 }
 
-// Whether a trial or setting already told why nothing passes.
-bool is_told(const Measured& measured) {
-  if (measured.from->interface->mtu != measured.to->interface->mtu) return true;
-  for (const HalfEnd* end : {measured.from, measured.to}) {
-    for (const PathTrial& path : end->node->paths) {
-      const bool concerns = path.interface == end->name;
-      if (concerns && (path.small == false || path.large == false || path.connects == false)) return true;
-    }
-  }
-  return false;
-}
-
 struct PairSums {
   BitsPerSecond alone{0}, together{0}, both_ways{0};
-  bool whole = true;  // every half was measured in each phase
-  bool idle = false;
+  bool whole = true;   // every half was measured in each phase
   bool floor = false;  // as fast as the processors, by TCP
+  std::vector<const HalfEnd*> rails;
 };
 
 // By sending node and receiving node.
@@ -143,7 +128,7 @@ std::map<std::pair<std::string, std::string>, PairSums> sums_of(const ClusterVie
     sum.alone += expected ? std::min(alone, *expected) : alone;
     sum.together += way.together.value_or(BitsPerSecond{0});
     sum.both_ways += way.both_ways.value_or(BitsPerSecond{0});
-    if (way.alone && way.together && *way.together / *way.alone < kIdleMost) sum.idle = true;
+    sum.rails.insert(sum.rails.end(), {measured.from, measured.to});
   }
   return sums;
 }
@@ -154,8 +139,7 @@ AdviceList find_dead_halves(const ClusterView& view) {
   AdviceList list;
   std::set<const HalfEnd*> told;
   for (const Measured& measured : measured_ways(view)) {
-    if (!measured.way->failure || is_told(measured) || told.contains(measured.to)) continue;
-    if (refusing_end(view, *measured.way)) continue;
+    if (!measured.way->failure || told.contains(measured.to)) continue;
     told.insert(measured.from);
     list.push_back({.node = measured.from->node->name,
                     .subject = measured.from->name,
@@ -163,7 +147,10 @@ AdviceList find_dead_halves(const ClusterView& view) {
                                         measured.way->from, measured.way->to),
                     .evidence = *measured.way->failure,
                     .consequence = "everything that needs this half fails, or uses the other alone at half the rate",
-                    .fix = "'yoke link test' tells more; a firewall or a crossed cable are the usual causes"});
+                    .fix = measured.way->transport == "rdma"
+                               ? "'yoke link test --transport tcp' tells whether it is the half or RDMA on it"
+                               : "a firewall on the fast interfaces or a crossed cable are the usual causes",
+                    .rails = {measured.from, measured.to}});
   }
   return list;
 }
@@ -178,8 +165,11 @@ AdviceList find_lossy_halves(const ClusterView& view) {
                     .what = fmt::format("{} loses packets from {} to {}", measured.from->title(), way.from, way.to),
                     .evidence = fmt::format("{} of {} messages had to be sent again, with nothing else on the half",
                                             *way.resent, way.messages.value_or(0)),
-                    .consequence = kHalfLossy.consequence,
-                    .fix = kHalfLossy.fix});
+                    .consequence = "each loss stalls a collective for a fifth of a second by TCP; RDMA repeats all "
+                                   "that was under way, or gives up (IBV_WC_RETRY_EXC_ERR)",
+                    .fix = "clean or replace the cable; look at the transceivers, the switch's port, and at 'tc qdisc' "
+                           "and the packet filter on both ends",
+                    .rails = {measured.from, measured.to}});
   }
   return list;
 }
@@ -197,8 +187,10 @@ AdviceList find_late_halves(const ClusterView& view) {
          .what = fmt::format("{} between {} and {} takes {} for the smallest message", measured.from->title(), way.from,
                              way.to, to_string(*way.latency)),
          .evidence = fmt::format("{} one way at best; a cable or a switch takes some 10 us", to_string(*way.latency)),
-         .consequence = kHalfLate.consequence,
-         .fix = kHalfLate.fix});
+         .consequence = "tokens wait for it: tensor-parallel decoding has two all-reduces in each layer",
+         .fix = "does the half go by another network, a VPN or a software bridge? look at 'ip route get', at 'tc "
+                "qdisc' on both ends, and at the NIC's interrupt moderation ('ethtool -c')",
+         .rails = {measured.from, measured.to}});
   }
   return list;
 }
@@ -209,7 +201,6 @@ AdviceList find_idle_halves(const ClusterView& view) {
   for (const Measured& measured : measured_ways(view)) {
     const HalfMeasurement& way = *measured.way;
     if (!way.alone || !way.together || *way.together / *way.alone >= kIdleMost || told.contains(measured.to)) continue;
-    if (delivers_badly(view.facts.measurement->halves, way)) continue;
     told.insert(measured.from);
     list.push_back(
         {.node = way.from,
@@ -218,7 +209,8 @@ AdviceList find_idle_halves(const ClusterView& view) {
          .evidence = fmt::format("{} alone, {} beside the others", to_string(*way.alone), to_string(*way.together)),
          .consequence = "the cable gives half of what it could",
          .fix = "do both halves' packets leave by one interface? each half needs a network of its own "
-                "('yoke link setup'); bonding the halves does this too"});
+                "('yoke link setup'); bonding the halves does this too",
+         .rails = {measured.from, measured.to}});
   }
   return list;
 }
@@ -232,8 +224,11 @@ AdviceList find_degraded_halves(const ClusterView& view) {
                     .what = fmt::format("{} between {} and {} carries {:.0f}% of what it should, and looks healthy",
                                         measured.from->title(), measured.way->from, measured.way->to, share * 100),
                     .evidence = rate_text(view, measured),
-                    .consequence = kHalfDegraded.consequence,
-                    .fix = kHalfDegraded.fix});
+                    .consequence = "all-reduces over large tensors, loading and training take four to twelve times as "
+                                   "long",
+                    .fix = "ports come up so when a cable was moved while running: reboot both ends with the cable in "
+                           "place; where that does not cure it, shut both down and unplug their power for 30 s",
+                    .rails = {measured.from, measured.to}});
   }
   return list;
 }
@@ -242,23 +237,26 @@ AdviceList find_slow_halves(const ClusterView& view) {
   AdviceList list;
   for (const auto& [measured, share] : worst_ways(view)) {
     if (share >= kHealthyShare || is_degraded(share)) continue;
-    list.push_back({.node = measured.from->node->name,
-                    .subject = measured.from->name,
-                    .what = fmt::format("{} between {} and {} carries {:.0f}% of what it should",
-                                        measured.from->title(), measured.way->from, measured.way->to, share * 100),
-                    .evidence = rate_text(view, measured),
-                    .consequence = kHalfSlow.consequence,
-                    .fix = kHalfSlow.fix});
+    list.push_back(
+        {.node = measured.from->node->name,
+         .subject = measured.from->name,
+         .what = fmt::format("{} between {} and {} carries {:.0f}% of what it should", measured.from->title(),
+                             measured.way->from, measured.way->to, share * 100),
+         .evidence = rate_text(view, measured),
+         .consequence = "large messages take as much longer: loading, prefill and training, less so decoding",
+         .fix = "is something else using the link or the processor? compare PCIe width, MTU and port speed "
+                "of both ends ('yoke check'); try another cable",
+         .rails = {measured.from, measured.to}});
   }
   return list;
 }
 
 AdviceList find_halves_sharing_a_path(const ClusterView& view) {
   AdviceList list;
-  if (!view.facts.measurement || !all_healthy(view)) return list;
+  if (!view.facts.measurement) return list;
   const auto& expected = view.facts.measurement->expected;
   for (const auto& [nodes, sum] : sums_of(view)) {
-    if (!sum.whole || sum.idle || sum.alone.value <= 0 || sum.together / sum.alone >= kTogetherLeast) continue;
+    if (!sum.whole || sum.alone.value <= 0 || sum.together / sum.alone >= kTogetherLeast) continue;
     if (!expected || sum.floor) continue;  // as fast as the machine copies: the processor is what the halves share
     list.push_back(
         {.node = nodes.first,
@@ -267,24 +265,26 @@ AdviceList find_halves_sharing_a_path(const ClusterView& view) {
                              "the other",
                              nodes.first, nodes.second, sum.together / sum.alone * 100),
          .evidence = fmt::format("{} together, {} one after the other", to_string(sum.together), to_string(sum.alone)),
-         .consequence = kHalvesShare.consequence,
-         .fix = kHalvesShare.fix});
+         .consequence = "the second half gains less than it should",
+         .fix = "by TCP the processor may be the limit ('yoke link test' shows the cores used); else both halves share "
+                "a PCIe link or a cable",
+         .rails = sum.rails});
   }
   return list;
 }
 
 AdviceList find_slow_collectives(const ClusterView& view) {
   const auto& measurement = view.facts.measurement;
-  if (!measurement || !measurement->all_reduce || view.facts.nodes.size() != 2 || !all_healthy(view)) return {};
-  // What keeps NCCL from the link is told as that.
-  if (!find_pins_without_rdma(view).empty() || !find_unusable_pins(view).empty()) return {};
+  if (!measurement || !measurement->all_reduce || view.facts.nodes.size() != 2) return {};
+  // Where nothing limits the link but the processor, a collective, which also computes, is slower by nature.
+  if (!measurement->expected) return {};
   // yoke's own all-reduce over TCP cannot be held against what RDMA carries.
   const auto& transports = measurement->transports;
   const bool by_rdma = std::find(transports.begin(), transports.end(), "rdma") != transports.end();
   if (by_rdma && measurement->all_reduce->carrier != "nccl") return {};
   BitsPerSecond raw{0};
   for (const auto& [nodes, sum] : sums_of(view)) {
-    if (!sum.whole || sum.idle || sum.floor) return {};
+    if (!sum.whole || sum.floor) return {};
     raw = raw.value <= 0 ? sum.both_ways : std::min(raw, sum.both_ways);
   }
   const BitsPerSecond reached = to_bits_per_second(measurement->all_reduce->large_bus_bandwidth);
@@ -292,27 +292,26 @@ AdviceList find_slow_collectives(const ClusterView& view) {
   return {{.what = "the link is healthy, but an all-reduce over it is slow",
            .evidence = fmt::format("an all-reduce of {} moves {}; the halves carry {} each way at once",
                                    to_string(measurement->all_reduce->large_size), to_string(reached), to_string(raw)),
-           .consequence = kCollectiveSlow.consequence,
-           .fix = kCollectiveSlow.fix}};
+           .consequence = "prefill and training run at the collective's rate, not at the link's",
+           .fix = "not the cable: look at the load of the processors; run with NCCL_DEBUG=INFO and give the log to "
+                  "'yoke check nccl-log'; with NCCL itself, unplug the power of both for 30 s, as this is a second "
+                  "form of the degraded state"}};
 }
 
 AdviceList find_failed_collectives(const ClusterView& view) {
   const auto& measurement = view.facts.measurement;
   if (!measurement || !measurement->all_reduce_failure) return {};
-  // Any other fault is nearer to the cause, and so are the warnings that leave halves without a way.
-  for (const Rule& rule : rule_table()) {
-    const bool explains = rule.severity == Severity::kFault || rule.look == find_halves_unaddressed ||
-                          rule.look == find_other_addresses || rule.look == find_shared_subnets;
-    if (rule.look != find_failed_collectives && explains && !rule.look(view).empty()) return {};
-  }
-  const bool by_sockets = measurement->all_reduce.has_value();
-  const LinkFault& fault = by_sockets ? kNcclCollectiveFailed : kCollectiveFailed;
+  const bool by_sockets = measurement->all_reduce.has_value();  // yoke's own went well over the same halves
   return {
       {.what =
            fmt::format("the halves carry data, but an all-reduce over all nodes{} fails", by_sockets ? " by NCCL" : ""),
        .evidence = measurement->all_reduce_failure->empty() ? "it came to no end" : *measurement->all_reduce_failure,
-       .consequence = fault.consequence,
-       .fix = fault.fix}};
+       .consequence = by_sockets ? "what uses NCCL does not run over these nodes, or only by sockets"
+                                 : "no model can run over these nodes",
+       .fix = by_sockets ? "run with NCCL_DEBUG=INFO and give the log to 'yoke check nccl-log'; 'yoke bench all-reduce "
+                           "--transport nccl' tells more"
+                         : "'yoke bench all-reduce' tells more; a filter that lets only some ports pass is a usual "
+                           "cause"}};
 }
 
 AdviceList find_counted_errors(const ClusterView& view) {
@@ -331,8 +330,9 @@ AdviceList find_counted_errors(const ClusterView& view) {
                     .what = fmt::format("{} on {} counted {} {} while measuring", counter.interface, counter.node,
                                         counter.change, counter.name),
                     .evidence = fmt::format("{} rose by {}", counter.name, counter.change),
-                    .consequence = kErrorsCounted.consequence,
-                    .fix = kErrorsCounted.fix});
+                    .consequence = "packets are damaged or lost: slow now and then, and a hang sooner or later",
+                    .fix = "clean or replace the cable, and look at the transceivers",
+                    .rails = {end}});
   }
   return list;
 }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "yoke/base/text.h"
+#include "yoke/check/differences.h"
 #include "yoke/check/rules.h"
 
 namespace yoke {
@@ -75,15 +76,6 @@ constexpr std::array kFirstWithRings = {2, 30, 7};
 std::string described(const NcclBuild& build) {
   return fmt::format("{} ({}{})", build.path, build.version.value_or("unknown version"),
                      build.build_id ? ", build " + build.build_id->substr(0, 8) : "");
-}
-
-std::set<std::string> identities(const Machine& machine) {
-  std::set<std::string> all;
-  for (const NcclBuild& build : machine.nccl) {
-    all.insert(fmt::format("{}{}", build.version.value_or("unknown version"),
-                           build.build_id ? " build " + build.build_id->substr(0, 8) : ""));
-  }
-  return all;
 }
 
 }  // namespace
@@ -157,25 +149,17 @@ AdviceList find_nccl_without_rings(const ClusterView& view) {
 }
 
 AdviceList find_differing_nccls(const ClusterView& view) {
-  const SurveyedNode* first = nullptr;
-  for (const SurveyedNode& node : view.facts.nodes) {
-    if (!node.machine || node.machine->nccl.empty()) continue;
-    if (!first) {
-      first = &node;
-      continue;
-    }
-    const std::set<std::string> here = identities(*first->machine);
-    const std::set<std::string> there = identities(*node.machine);
-    if (here == there) continue;
-    return {{.node = node.name,
-             .subject = node.machine->nccl.front().path,
-             .what = fmt::format("{} and {} have different NCCL libraries", first->name, node.name),
-             .evidence =
-                 fmt::format("{}: {}; {}: {}", first->name, fmt::join(here, ", "), node.name, fmt::join(there, ", ")),
-             .consequence = "ranks that load different builds refuse each other, or hang",
-             .fix = "install the same package on all nodes, or use one container image by its digest"}};
-  }
-  return {};
+  const auto difference = find_difference(view.facts, "NCCL");
+  if (!difference) return {};
+  const std::string& first = difference->values[0].nodes.front();
+  const SurveyedNode* other = view.find_node(difference->values[1].nodes.front());
+  if (!other->machine || other->machine->nccl.empty()) return {};  // two nodes of one name
+  return {{.node = other->name,
+           .subject = other->machine->nccl.front().path,
+           .what = fmt::format("{} and {} have different NCCL libraries", first, other->name),
+           .evidence = to_string(*difference),
+           .consequence = "ranks that load different builds refuse each other, or hang",
+           .fix = "install the same package on all nodes, or use one container image by its digest"}};
 }
 
 }  // namespace yoke

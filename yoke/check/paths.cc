@@ -112,7 +112,8 @@ AdviceList find_differing_mtus(const ClusterView& view) {
          .consequence = "TCP agrees on the smaller; RDMA writes end in retry errors (IBV_WC_RETRY_EXC_ERR), "
                         "and large datagrams vanish",
          .fix = fmt::format("'ip link set {} mtu {}' on {}; 'yoke link setup' makes it last", end.handle(),
-                            view.mtu_wanted(), end.node->name)});
+                            view.mtu_wanted(), end.node->name),
+         .rails = {&end, peer}});
   }
   return list;
 }
@@ -129,13 +130,16 @@ AdviceList find_small_mtus(const ClusterView& view) {
       least = std::min(least, end->interface->mtu);
     }
     if (names.empty()) continue;
-    list.push_back({.node = node.name,
-                    .subject = fmt::format("{}", fmt::join(names, ", ")),
-                    .what = fmt::format("the fast interfaces of {} have MTU {}", node.name, least),
-                    .evidence = fmt::format("{}: {}, {} wanted", fmt::join(names, ", "), least, view.mtu_wanted()),
-                    .consequence = "RoCE packets carry 1024 bytes instead of 4096: some percent of the rate, and more "
-                                   "work for the processor with TCP",
-                    .fix = fmt::format("set MTU {} at both ends: 'yoke link setup'", view.mtu_wanted())});
+    list.push_back(
+        {.node = node.name,
+         .subject = fmt::format("{}", fmt::join(names, ", ")),
+         .what = fmt::format("the fast interfaces of {} have MTU {}", node.name, least),
+         .evidence = fmt::format("{}: {}, {} wanted", fmt::join(names, ", "), least, view.mtu_wanted()),
+         .consequence = "RoCE packets carry 1024 bytes instead of 4096: some percent of the rate, and more "
+                        "work for the processor with TCP",
+         .fix = view.facts.cabling
+                    ? fmt::format("set mtu: {} in the cluster file, then 'yoke link setup'", view.mtu_wanted())
+                    : fmt::format("set MTU {} at both ends: 'yoke link setup'", view.mtu_wanted())});
   }
   return list;
 }
@@ -156,20 +160,17 @@ AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
          .consequence = "connections open and then hang as soon as they carry data",
          .fix = fmt::format("something between has a smaller MTU: a switch's ports; without a switch a route with an "
                             "mtu ('ip route show') or a packet filter ('nft list ruleset') at either end{}",
-                            filters_of(ends))});
+                            filters_of(ends)),
+         .rails = {ends.from, ends.to}});
   });
   return list;
 }
 
 AdviceList find_silent_halves(const ClusterView& view) {
-  AdviceList list;
+  AdviceList list = find_halves_unheard(view);
   std::set<const HalfEnd*> told;
   for_each_trial(view, [&](const SurveyedNode& node, const PathTrial& path, const Ends& ends) {
     if (path.small != false || path.connects == true || told.contains(ends.to)) return;
-    if (swallows_all_at(path, ends)) return;  // the firewall's
-    if (shares_a_subnet(view, *ends.from) || shares_a_subnet(view, *ends.to)) return;
-    if (goes_elsewhere(*ends.from, *ends.to) || goes_elsewhere(*ends.to, *ends.from)) return;
-    if (has_double(view, *ends.from) || has_double(view, *ends.to)) return;
     told.insert(ends.from);
     list.push_back(
         {.node = node.name,
@@ -180,7 +181,8 @@ AdviceList find_silent_halves(const ClusterView& view) {
          .consequence = "this half carries nothing",
          .fix =
              "'yoke link discover' shows who is cabled to whom: crossed cables, VLANs of a switch; if that is right, "
-             "a firewall that drops all, or a pinned neighbour ('ip neigh show nud permanent') on either"});
+             "a firewall that drops all, or a pinned neighbour ('ip neigh show nud permanent') on either",
+         .rails = {ends.from, ends.to}});
   });
   return list;
 }
@@ -228,7 +230,8 @@ AdviceList find_firewalls(const ClusterView& view) {
          .what = fmt::format("{} swallows or rejects what comes by {}", node->name, fmt::join(names, " and ")),
          .evidence = found.evidence,
          .consequence = "jobs wait for each other until they time out, or end at once",
-         .fix = fmt::format("let everything pass on {}: {}", fmt::join(names, " and "), fmt::join(openings, ", "))});
+         .fix = fmt::format("let everything pass on {}: {}", fmt::join(names, " and "), fmt::join(openings, ", ")),
+         .rails = found.ends});
   }
   return list;
 }

@@ -177,18 +177,6 @@ bool are_neighbours_by_cable(const ClusterView& view, const SurveyedNode& node, 
   });
 }
 
-// What leaves no whole way around the ring, and is told by itself.
-bool is_ring_broken(const ClusterView& view) {
-  for (const auto look :
-       {find_nodes_asking, find_nodes_unreachable, find_nodes_unread, find_nodes_twice, find_nodes_swapped,
-        find_wrong_prefixes, find_missing_interfaces, find_ports_down, find_halves_down, find_halves_unaddressed,
-        find_double_addresses, find_other_addresses, find_other_subnets, find_shared_subnets, find_routes_elsewhere,
-        find_missing_routes, find_silent_halves, find_forwarding_off, find_docker_forward_drops}) {
-    if (!look(view).empty()) return true;
-  }
-  return false;
-}
-
 Advice ring_advice(const Suspicion& where, const std::set<std::string>& pairs, const std::set<std::string>& reasons) {
   const std::string names = fmt::format("{}", fmt::join(where.nodes, " or "));
   Advice advice{.subject = "ring",
@@ -284,7 +272,6 @@ AdviceList find_broken_ring_paths(const ClusterView& view) {
       found[where].second.insert(reason);
     }
   }
-  if (found.empty() || is_ring_broken(view)) return {};
   AdviceList list;
   for (const auto& [where, told] : found) list.push_back(ring_advice(where, told.first, told.second));
   return list;

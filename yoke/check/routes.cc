@@ -49,6 +49,7 @@ AdviceList find_routes_elsewhere(const ClusterView& view) {
   for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     std::set<std::string> addresses, ways, halves;
+    std::vector<const HalfEnd*> rails;
     bool outside = false;
     for (const WrongRoute& wrong : wrong_routes(view, node)) {
       for (const std::string& way : wrong.ways) {
@@ -56,6 +57,7 @@ AdviceList find_routes_elsewhere(const ClusterView& view) {
         addresses.insert(to_string(wrong.to->address->address));
         ways.insert(way);
         halves.insert(wrong.from->name);
+        rails.insert(rails.end(), {wrong.from, wrong.to});
         outside |= !view.find_half(node.name, way);
       }
     }
@@ -72,7 +74,8 @@ AdviceList find_routes_elsewhere(const ClusterView& view) {
                                   "may be dropped",
          .fix = fmt::format("'ip route get {}' on {} shows the route; remove it ('ip route del'), or the rule that "
                             "leads to it ('ip rule')",
-                            *addresses.begin(), node.name)});
+                            *addresses.begin(), node.name),
+         .rails = std::move(rails)});
   }
   return list;
 }
@@ -82,8 +85,11 @@ AdviceList find_missing_routes(const ClusterView& view) {
   for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     std::map<const HalfEnd*, NameList> missing;
+    std::map<const HalfEnd*, std::vector<const HalfEnd*>> rails;
     for (const WrongRoute& wrong : wrong_routes(view, node)) {
-      if (wrong.ways.empty()) missing[wrong.from].push_back(to_string(wrong.to->address->address));
+      if (!wrong.ways.empty()) continue;
+      missing[wrong.from].push_back(to_string(wrong.to->address->address));
+      rails[wrong.from].insert(rails[wrong.from].end(), {wrong.from, wrong.to});
     }
     for (const auto& [end, addresses] : missing) {
       list.push_back(
@@ -96,7 +102,8 @@ AdviceList find_missing_routes(const ClusterView& view) {
            .fix = fmt::format("'ip route get {}' and 'ip rule' on {}; 'ip route add {} dev {} src {}' where the "
                               "network's own route is gone",
                               addresses.front(), node.name, to_string(end->address->network()), end->name,
-                              to_string(end->address->address))});
+                              to_string(end->address->address)),
+           .rails = rails[end]});
     }
   }
   return list;

@@ -1,40 +1,14 @@
-// The rules: each a small pure function from the facts to advice, in one written-out table (rules.cc), described with
-// source and fixture in docs/checks.md.
-//
-//   const std::vector<Finding> findings = run_rules(facts);
+// The functions of the table in rules.cc (rule.h says what a rule is).
 #pragma once
-#include <optional>
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "yoke/check/cluster_view.h"
-#include "yoke/spec/finding.h"
+#include "yoke/check/rule.h"
 
 namespace yoke {
 
-// A finding without what the table knows of its rule.
-struct Advice {
-  std::optional<std::string> node = {};
-  std::optional<std::string> subject = {};
-  std::string what = {};
-  std::string evidence = {};
-  std::string consequence = {};
-  std::string fix = {};
-};
-using AdviceList = std::vector<Advice>;
-
-struct Rule {
-  std::string_view name;
-  Severity severity;
-  std::string_view about;  // what it looks for, in a few words
-  AdviceList (*look)(const ClusterView& view);
-};
-std::span<const Rule> rule_table();
-
-// Worst first, then in the table's order.
-std::vector<Finding> run_rules(const Survey& facts);
+// How addresses that a discovery found are mended.
+inline constexpr std::string_view kReaddress =
+    "'yoke link discover --readdress -o cluster.yaml --force' proposes better addresses, 'yoke link setup' makes them";
 
 // By subject, each group in the file of its name. Nodes that cannot be looked at, names and addresses:
 AdviceList find_nodes_asking(const ClusterView& view);
@@ -68,6 +42,16 @@ AdviceList find_firewalls(const ClusterView& view);
 AdviceList find_forwarding_off(const ClusterView& view);
 AdviceList find_docker_forward_drops(const ClusterView& view);
 AdviceList find_broken_ring_paths(const ClusterView& view);
+// cabling
+AdviceList find_cable_loops(const ClusterView& view);
+AdviceList find_crossed_halves(const ClusterView& view);
+AdviceList find_silent_nodes(const ClusterView& view);
+AdviceList find_halves_unheard(const ClusterView& view);
+AdviceList find_one_way_halves(const ClusterView& view);
+AdviceList find_unknown_topology(const ClusterView& view);
+AdviceList find_link_local_addresses(const ClusterView& view);
+AdviceList find_unconfirmed_beacons(const ClusterView& view);
+AdviceList find_heard_strangers(const ClusterView& view);
 // measured
 AdviceList find_dead_halves(const ClusterView& view);
 AdviceList find_lossy_halves(const ClusterView& view);

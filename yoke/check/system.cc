@@ -1,11 +1,9 @@
 // Kernel, driver, clock, and what containers are given.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "yoke/check/differences.h"
 #include "yoke/check/rules.h"
 
 namespace yoke {
@@ -17,24 +15,6 @@ constexpr std::string_view kKernelWithoutCma = "7.0.0-1019";
 constexpr Seconds kSkewMost{2};
 // A job registers its buffers, hundreds of MiB; a login shell's usual limit is 8 MiB.
 constexpr Bytes kMemlockLeast = 1_GiB;
-
-// One advice where the nodes do not agree, with who has what. Nodes that tell nothing do not count.
-template <class Ask>
-AdviceList disagreement(const ClusterView& view, std::string_view noun, const Ask& ask, const Advice& rest) {
-  std::map<std::string, std::vector<std::string>> who;
-  for (const SurveyedNode& node : view.facts.nodes) {
-    if (!node.machine) continue;
-    const std::optional<std::string> value = ask(*node.machine);
-    if (value && !value->empty()) who[*value].push_back(node.name);
-  }
-  if (who.size() < 2) return {};
-  std::vector<std::string> parts;
-  for (const auto& [value, nodes] : who) parts.push_back(fmt::format("{} on {}", value, fmt::join(nodes, ", ")));
-  Advice advice = rest;
-  advice.what = fmt::format("the nodes run different {}", noun);
-  advice.evidence = fmt::format("{}", fmt::join(parts, "; "));
-  return {advice};
-}
 
 }  // namespace
 
@@ -54,15 +34,21 @@ AdviceList find_kernels_without_cma(const ClusterView& view) {
 }
 
 AdviceList find_differing_kernels(const ClusterView& view) {
-  return disagreement(view, "kernels", [](const Machine& m) { return std::optional(m.kernel); },
-                      {.consequence = "NIC driver and RDMA behave differently at the two ends: hard to explain faults",
-                       .fix = "update all nodes to the same kernel"});
+  const auto difference = find_difference(view.facts, "kernel");
+  if (!difference) return {};
+  return {{.what = "the nodes run different kernels",
+           .evidence = to_string(*difference),
+           .consequence = "NIC driver and RDMA behave differently at the two ends: hard to explain faults",
+           .fix = "update all nodes to the same kernel"}};
 }
 
 AdviceList find_differing_drivers(const ClusterView& view) {
-  return disagreement(view, "GPU drivers", [](const Machine& m) { return m.driver; },
-                      {.consequence = "a program or container that runs on one node may not start on the other",
-                       .fix = "update all nodes to the same driver"});
+  const auto difference = find_difference(view.facts, "driver");
+  if (!difference) return {};
+  return {{.what = "the nodes run different GPU drivers",
+           .evidence = to_string(*difference),
+           .consequence = "a program or container that runs on one node may not start on the other",
+           .fix = "update all nodes to the same driver"}};
 }
 
 AdviceList find_clock_skew(const ClusterView& view) {

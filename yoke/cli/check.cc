@@ -8,7 +8,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/log.h"
 #include "yoke/base/text.h"
-#include "yoke/check/rules.h"
+#include "yoke/check/rule.h"
 #include "yoke/cli/check_memory.h"
 #include "yoke/cli/check_text.h"
 #include "yoke/cli/cluster_file.h"
@@ -63,9 +63,10 @@ constexpr Seconds kCheckWindow{0.2};
 
 Measurement measure_links(Fleet& fleet, const Cluster& cluster) {
   if (const auto why = why_not_measured(cluster)) throw Error(*why);
-  LinkSurveyOptions options = link_survey_of(cluster);
+  const std::vector<NodePair> pairs = pairs_of(cluster, {});
+  LinkSurveyOptions options = link_survey_of(cluster, pairs);
   options.measure.time = kCheckWindow;
-  return measurement_from_link_test(to_json(survey_links(fleet, cluster, pairs_of(cluster, {}), options)));
+  return measurement_from_link_test(to_json(survey_links(fleet, cluster, pairs, options)));
 }
 
 // Why nothing was measured is an answer here: the rest of the check stands all the same.
@@ -97,7 +98,7 @@ CheckReport look(const Session& session, const CheckOptions& options) {
     report.facts = survey_here();
     report.not_measured = "without a cluster file there is this machine only, and no link";
   }
-  report.findings = run_rules(report.facts);
+  report.findings = judge(report.facts);
   return report;
 }
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "yoke/check/rules.h"
+#include "yoke/check/rule.h"
 #include "yoke/cli/findings_text.h"
 #include "yoke/report/table.h"
 
@@ -54,7 +54,8 @@ std::string summary(const CheckReport& report) {
                     [](const Finding& finding) { return finding.severity == Severity::kFault; }));
   std::string out;
   if (report.findings.empty()) {
-    out = fmt::format("Clean: {} rules found nothing wrong.\n", rule_table().size());
+    out = fmt::format("Clean: {} of {} rules applied, and found nothing wrong.\n", count_applied(report.facts),
+                      rule_table().size());
   } else {
     out = fmt::format("{}: {}, {}.\n", counted(report.findings.size(), "finding"), counted(faults, "fault"),
                       counted(report.findings.size() - faults, "warning"));

@@ -7,10 +7,6 @@
 namespace yoke {
 namespace {
 
-std::string_view severity_name(Severity severity) {
-  return severity == Severity::kFault ? "fault" : severity == Severity::kWarning ? "warning" : "note";
-}
-
 std::string indented(std::string_view label, const std::string& text) {
   std::string out;
   for (const std::string& line : wrap_text(text, kFindingsWidth - 13)) {
@@ -24,7 +20,7 @@ std::string indented(std::string_view label, const std::string& text) {
 std::string findings_text(const std::vector<Finding>& findings) {
   std::string out;
   for (const Finding& finding : findings) {
-    out += fmt::format("{} {}", severity_name(finding.severity), finding.rule);
+    out += fmt::format("{} {}", to_string(finding.severity), finding.rule);
     if (finding.node) out += ": " + *finding.node;
     if (finding.subject) out += (finding.node ? ", " : ": ") + *finding.subject;
     out += "\n" + indented("what", finding.what) + indented("evidence", finding.evidence) +

@@ -17,6 +17,7 @@
 #include "yoke/cli/commands.h"
 #include "yoke/cli/lab_head.h"
 #include "yoke/cli/link_discover_text.h"
+#include "yoke/cli/link_judge.h"
 #include "yoke/cli/secret_input.h"
 #include "yoke/lab/enter.h"
 #include "yoke/lab/state.h"
@@ -139,28 +140,29 @@ void refuse_to_overwrite(const DiscoverArguments& arguments) {
               "--force replaces it; without -o the cluster file is printed");
 }
 
-int exit_status(const Discovery& found) {
-  const bool faulty = std::any_of(found.findings.begin(), found.findings.end(),
+int exit_status(const std::vector<Finding>& findings) {
+  const bool faulty = std::any_of(findings.begin(), findings.end(),
                                   [](const Finding& finding) { return finding.severity == Severity::kFault; });
   return faulty ? kExitFindings : kExitOk;
 }
 
 int discover(Session& session, const DiscoverArguments& arguments) {
-  DiscoverResult result = discover_with_progress(options_of(session, arguments));
+  const DiscoverResult result = discover_with_progress(options_of(session, arguments));
+  const std::vector<Finding> findings = judge_discovery(result);
   const std::optional<Cluster>& cluster = result.discovery.cluster;
   const char* hand_over = in_node() ? std::getenv(kHandOver) : nullptr;
   if (cluster && arguments.output) write_file_atomically(*arguments.output, print_cluster(*cluster));
   if (cluster && hand_over) write_file_atomically(hand_over, print_cluster(*cluster));
   if (session.json) {
-    session.print_json(discovery_json(result));
-    return exit_status(result.discovery);
+    session.print_json(discovery_json(result, findings));
+    return exit_status(findings);
   }
-  session.print(discovery_text(result));
+  session.print(discovery_text(result, findings));
   if (cluster && arguments.output) session.print(fmt::format("\nThe cluster file is {}.\n", *arguments.output));
   if (cluster && !arguments.output && !hand_over) {
     session.print("\nThe cluster file (-o cluster.yaml writes it):\n\n" + print_cluster(*cluster));
   }
-  return exit_status(result.discovery);
+  return exit_status(findings);
 }
 
 int announce(Session& session, const DiscoverArguments& arguments) {

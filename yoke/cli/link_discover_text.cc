@@ -126,13 +126,13 @@ Document node_json(const FoundNode& node) {
 
 }  // namespace
 
-std::string discovery_text(const DiscoverResult& result) {
+std::string discovery_text(const DiscoverResult& result, const std::vector<Finding>& findings) {
   std::string text = nodes_text(result) + cables_text(result) + topology_text(result);
-  if (!result.discovery.findings.empty()) text += "\n" + findings_text(result.discovery.findings);
+  if (!findings.empty()) text += "\n" + findings_text(findings);
   return text;
 }
 
-Document discovery_json(const DiscoverResult& result) {
+Document discovery_json(const DiscoverResult& result, const std::vector<Finding>& findings) {
   const Discovery& found = result.discovery;
   Document nodes = Document::list();
   for (const FoundNode& node : result.nodes) nodes.items.push_back(node_json(node));
@@ -142,8 +142,6 @@ Document discovery_json(const DiscoverResult& result) {
     for (const LinkEnd& end : segment.ends) ends.items.push_back(end_json(result, end));
     segments.items.push_back(std::move(ends));
   }
-  Document findings = Document::list();
-  for (const Finding& finding : found.findings) findings.items.push_back(to_json(finding));
   const bool by_beacons = result.source == SightingSource::kBeacons;
   Document json = Document::map({{"schema", Document::number(static_cast<std::int64_t>(kSchema))},
                                  {"source", Document::string(by_beacons ? "beacons" : "addresses")},
@@ -154,7 +152,7 @@ Document discovery_json(const DiscoverResult& result) {
   if (const auto name = switch_name(result.nodes)) json.add("switch", Document::string(*name));
   json.add("adopted", Document::boolean(found.adopted));
   json.add("set_up_by", Document::string(found.set_up_by));
-  json.add("findings", std::move(findings));
+  json.add("findings", findings_json(findings));
   json.add("cluster", found.cluster ? to_json(*found.cluster) : Document::null());
   return json;
 }

@@ -3,18 +3,18 @@
 #include <algorithm>
 
 #include "yoke/bench/collective_ranks.h"
-#include "yoke/link/judge.h"
+#include "yoke/cli/link_judge.h"
 
 namespace yoke {
 
-LinkSurveyOptions link_survey_of(const Cluster& cluster) {
+LinkSurveyOptions link_survey_of(const Cluster& cluster, const std::vector<NodePair>& pairs) {
   LinkSurveyOptions options;
   options.run_collective = [cluster](Transport transport, const CollectiveOptions& collective,
                                      const std::vector<std::shared_ptr<Node>>& reached, CollectiveSink* progress) {
     return run_ranks({.transport = transport, .cluster = cluster, .reached = reached}, collective, progress);
   };
-  options.seems_slow = [mtu = cluster.fabric.value_or(Fabric{}).mtu](const LinkTestResult& result) {
-    const std::vector<Finding> findings = judge_link_test(result, mtu);
+  options.seems_slow = [cluster, pairs](const LinkTestResult& result) {
+    const std::vector<Finding> findings = judge_link_test(result, cluster, pairs);
     return std::any_of(findings.begin(), findings.end(),
                        [](const Finding& finding) { return finding.rule == "collective-slow"; });
   };

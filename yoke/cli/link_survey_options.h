@@ -4,6 +4,6 @@
 
 namespace yoke {
 
-LinkSurveyOptions link_survey_of(const Cluster& cluster);
+LinkSurveyOptions link_survey_of(const Cluster& cluster, const std::vector<NodePair>& pairs);
 
 }  // namespace yoke

@@ -5,9 +5,9 @@
 #include "yoke/base/fields.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/link_judge.h"
 #include "yoke/cli/link_survey_options.h"
 #include "yoke/cli/link_text.h"
-#include "yoke/link/judge.h"
 #include "yoke/survey/links.h"
 
 namespace yoke {
@@ -42,7 +42,7 @@ int measure(Session& session, const TestArguments& arguments) {
   const Seconds time = time_of(arguments.seconds_text);
   const Cluster cluster = load_session_cluster(session);
   const std::vector<NodePair> pairs = pairs_of(cluster, {.node = arguments.node, .half = arguments.half});
-  LinkSurveyOptions options = link_survey_of(cluster);
+  LinkSurveyOptions options = link_survey_of(cluster, pairs);
   options.measure = {.time = time,
                      .streams = arguments.streams,
                      .transport = from_document<TransportChoice>(Document::string(arguments.transport))};
@@ -53,7 +53,7 @@ int measure(Session& session, const TestArguments& arguments) {
   }
   Fleet fleet(cluster.nodes, nodes_in(pairs), {});  // only those that take part are reached
   LinkTestResult result = survey_links(fleet, cluster, pairs, options);
-  result.findings = judge_link_test(result, cluster.fabric.value_or(Fabric{}).mtu);
+  result.findings = judge_link_test(result, cluster, pairs);
   if (session.json) {
     session.print_json(to_json(result));
   } else {

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "yoke/cli/findings_text.h"
-#include "yoke/link/judge.h"
+#include "yoke/link/expectation.h"
 #include "yoke/report/table.h"
 #include "yoke/spec/measurement.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "yoke/probe/differences.h"
+#include "yoke/check/differences.h"
 #include "yoke/spec/machine.h"
 
 namespace yoke {

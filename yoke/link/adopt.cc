@@ -22,12 +22,19 @@ void reorder(std::vector<FoundNode>& nodes, LinkMap& map) {
     map.order[i] = static_cast<int>(i);
   }
   nodes = std::move(ordered);
-  for (LinkSegment& segment : map.segments) {
-    for (LinkEnd& end : segment.ends) end.node = place[static_cast<std::size_t>(end.node)];
-    std::sort(segment.ends.begin(), segment.ends.end());
+  const auto move = [&](LinkEnd& end) { end.node = place[static_cast<std::size_t>(end.node)]; };
+  for (std::vector<LinkSegment>* segments : {&map.segments, &map.loops}) {
+    for (LinkSegment& segment : *segments) {
+      std::for_each(segment.ends.begin(), segment.ends.end(), move);
+      std::sort(segment.ends.begin(), segment.ends.end());
+    }
+    std::sort(segments->begin(), segments->end(),
+              [](const LinkSegment& a, const LinkSegment& b) { return a.ends < b.ends; });
   }
-  std::sort(map.segments.begin(), map.segments.end(),
-            [](const LinkSegment& a, const LinkSegment& b) { return a.ends < b.ends; });
+  for (Sighting& sighting : map.sightings) {
+    move(sighting.by);
+    move(sighting.from);
+  }
 }
 
 // The catalogue's name for what all nodes are; nothing where they differ or are not known.
@@ -142,17 +149,13 @@ EndAddresses addresses_there(const std::vector<FoundNode>& nodes, const LinkMap&
 Discovery adopt_cluster(std::vector<FoundNode>& nodes, LinkMap map, const AdoptOptions& options) {
   reorder(nodes, map);
   Discovery discovery{.map = std::move(map)};
-  discovery.findings = discovery.map.findings;
   EndAddresses addresses = addresses_there(nodes, discovery.map);
   discovery.set_up_by = guess_origin(nodes, discovery.map, addresses);
   if (!discovery.map.topology) return discovery;
   discovery.adopted = options.addresses == AddressChoice::kAdopt && !addresses.empty();
   if (!discovery.adopted) addresses = propose_addresses(nodes, discovery.map);
   Cluster cluster = write_cluster(nodes, discovery.map, addresses, options);
-  if (discovery.adopted) {
-    cluster.fabric->mtu = mtu_of(nodes, addresses);
-    for (Finding& finding : advise_on_addresses(nodes, discovery.map, addresses)) discovery.findings.push_back(finding);
-  }
+  if (discovery.adopted) cluster.fabric->mtu = mtu_of(nodes, addresses);
   // The same rules as when it is read: a file that yoke refuses must never be written.
   if (const auto valid = try_to([&] { return parse_cluster(print_cluster(cluster), "the cluster as found"); });
       !valid) {

@@ -1,6 +1,7 @@
 // From what a discovery found to a cluster file. Addresses that are there are adopted as they are, whoever gave them:
-// nothing is changed, and what could be better is advice. Where there are none at all (or new ones are asked for), a
-// plan is proposed that `yoke link setup` then makes so: one subnet for each half of each cable. Pure.
+// nothing is changed, and what could be better is for rules to say (yoke/check). Where there are none at all (or new
+// ones are asked for), a plan is proposed that `yoke link setup` then makes so: one subnet for each half of each cable.
+// Pure.
 #pragma once
 #include <map>
 #include <optional>
@@ -10,7 +11,6 @@
 #include "yoke/link/discover_node.h"
 #include "yoke/link/topology.h"
 #include "yoke/spec/cluster.h"
-#include "yoke/spec/finding.h"
 
 namespace yoke {
 
@@ -35,7 +35,6 @@ struct Discovery {
   std::optional<Cluster> cluster;  // absent where the nodes are not joined in a way that yoke knows
   bool adopted = false;            // its addresses are those that are there
   std::string set_up_by;           // in words, for people: "NVIDIA's two-Spark playbook"
-  std::vector<Finding> findings;   // about cables, then about addresses
 };
 
 // `nodes` are put into the map's order. Throws Error(kInvalid) where what is there cannot be told in a cluster file
@@ -54,9 +53,7 @@ std::vector<std::vector<LinkEnd>> subnet_groups(const LinkMap& map);
 const NetworkInterface& interface_at(const std::vector<FoundNode>& nodes, const LinkEnd& end);
 bool is_link_local(const Ipv4Prefix& prefix);
 
-// Advice on addresses and MTU that were adopted, and whose work they look like.
-std::vector<Finding> advise_on_addresses(const std::vector<FoundNode>& nodes, const LinkMap& map,
-                                         const EndAddresses& addresses);
+// Whose work the addresses look like.
 std::string guess_origin(const std::vector<FoundNode>& nodes, const LinkMap& map, const EndAddresses& addresses);
 
 }  // namespace yoke

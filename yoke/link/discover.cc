@@ -97,17 +97,6 @@ std::map<std::string, Beacon> proposals(const std::vector<FoundNode>& nodes) {
   return found;
 }
 
-Finding unconfirmed(const Beacon& beacon, const std::string& why, const std::string& hint) {
-  return {.rule = "beacon-not-confirmed",
-          .severity = Severity::kFault,
-          .node = beacon.hostname,
-          .what = fmt::format("a machine that calls itself {} is on the cable, but ssh does not confirm it",
-                              beacon.hostname),
-          .evidence = why,
-          .consequence = "it is left out",
-          .fix = hint.empty() ? "give its address: yoke link discover ADDRESS…" : hint};
-}
-
 // Reaches the machine that a beacon proposes; an Error where ssh does not, or it is another than the beacon's sender.
 Reached confirm(const Beacon& beacon, int index, const DiscoverOptions& options) {
   if (!beacon.address) throw Error(ErrorCode::kUnavailable, "its beacon proposes no address");
@@ -119,9 +108,9 @@ Reached confirm(const Beacon& beacon, int index, const DiscoverOptions& options)
                                                    told.report.machine.hostname));
 }
 
-// Follows what beacons propose; what cannot be confirmed becomes a finding, once. True where somebody is new.
+// Follows what beacons propose; what cannot be confirmed is kept, once. True where somebody is new.
 bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions& options,
-            std::vector<Reached>& reached, std::map<std::string, Finding>& refused) {
+            std::vector<Reached>& reached, std::map<std::string, UnconfirmedBeacon>& refused) {
   std::vector<Beacon> fresh;
   for (const auto& [identity, beacon] : proposed) {
     if (!refused.contains(identity)) fresh.push_back(beacon);
@@ -135,15 +124,19 @@ bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions
       reached.push_back(*answers[i]);
       somebody = true;
     } else {
-      refused.emplace(fresh[i].node, unconfirmed(fresh[i], answers[i].error().message(), answers[i].error().hint()));
+      const Error& error = answers[i].error();
+      refused.emplace(fresh[i].node, UnconfirmedBeacon{fresh[i].hostname, error.message(), error.hint()});
     }
   }
   return somebody;
 }
 
-[[noreturn]] void throw_nobody(const std::map<std::string, Finding>& refused, const FoundNode& here) {
-  for (const auto& [identity, finding] : refused) {
-    throw Error(ErrorCode::kUnavailable, fmt::format("{}: {}", finding.what, finding.evidence), finding.fix);
+[[noreturn]] void throw_nobody(const std::map<std::string, UnconfirmedBeacon>& refused, const FoundNode& here) {
+  for (const auto& [identity, beacon] : refused) {
+    throw Error(ErrorCode::kUnavailable,
+                fmt::format("a machine that calls itself {} is on the cable, but ssh does not confirm it: {}",
+                            beacon.hostname, beacon.why),
+                beacon.hint.empty() ? "give its address: yoke link discover ADDRESS…" : beacon.hint);
   }
   if (here.report.beacon_problem) {
     throw Error(
@@ -156,21 +149,21 @@ bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions
 }
 
 // From nobody named to all that beacons show and ssh confirms.
-std::vector<Reached> explore(const DiscoverOptions& options, std::vector<Finding>& findings) {
+std::vector<Reached> explore(const DiscoverOptions& options, std::vector<UnconfirmedBeacon>& unconfirmed) {
   const auto here = this_machine({});
   if (!here) {
     throw Error(ErrorCode::kUnsupported, "this machine has no fast interfaces to listen on",
                 "run it on one of the nodes, or name them: yoke link discover ADDRESS…");
   }
   std::vector<Reached> reached = all_or_throw(reach({*here}, 0, options));
-  std::map<std::string, Finding> refused;
+  std::map<std::string, UnconfirmedBeacon> refused;
   std::vector<FoundNode> nodes;
   for (int round = 0; round < kRoundsMost; ++round) {
     nodes = all_or_throw(ask(reached, options, kExploring));
     if (!follow(proposals(nodes), options, reached, refused)) break;
   }
   if (reached.size() == 1) throw_nobody(refused, nodes.front());
-  for (const auto& [identity, finding] : refused) findings.push_back(finding);
+  for (const auto& [identity, beacon] : refused) unconfirmed.push_back(beacon);
   return reached;
 }
 
@@ -226,23 +219,22 @@ LinkMap map_nodes(DiscoverResult& result) {
                   "log in there as root (--user root), or give sudo's password when it is asked for");
     }
   }
-  return infer_topology(topology_nodes(result.nodes), sightings,
-                        {.source = result.source, .switch_seen = switch_name(result.nodes).has_value()});
+  return infer_topology(result.nodes.size(), std::move(sightings),
+                        {.switch_seen = switch_name(result.nodes).has_value()});
 }
 
 }  // namespace
 
 DiscoverResult discover_cluster(const DiscoverOptions& options) {
-  std::vector<Finding> others;
-  const std::vector<Reached> reached = options.machines.empty() ? explore(options, others) : reach_named(options);
+  std::vector<UnconfirmedBeacon> unconfirmed;
+  const std::vector<Reached> reached = options.machines.empty() ? explore(options, unconfirmed) : reach_named(options);
   DiscoverResult result{.nodes = all_or_throw(ask(reached, options, options.time)), .discovery = {}};
   refuse_odd_addresses(result.nodes);
   name_nodes(result.nodes);
   LinkMap map = map_nodes(result);
-  if (others.empty()) others = tell_strangers(result.nodes);  // exploring has told all that stay out
+  if (unconfirmed.empty()) result.strangers = find_strangers(result.nodes);  // exploring has named all that stay out
+  result.unconfirmed = std::move(unconfirmed);
   result.discovery = adopt_cluster(result.nodes, std::move(map), options.adopt);
-  std::vector<Finding>& findings = result.discovery.findings;
-  findings.insert(findings.end(), others.begin(), others.end());
   return result;
 }
 

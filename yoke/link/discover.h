@@ -29,6 +29,8 @@ struct DiscoverResult {
   std::vector<FoundNode> nodes;  // in the order of the cluster file
   Discovery discovery;
   SightingSource source = SightingSource::kBeacons;
+  std::vector<HeardStranger> strangers = {};        // where the machines were named
+  std::vector<UnconfirmedBeacon> unconfirmed = {};  // where beacons proposed them
 };
 
 // Throws what keeps a machine from being reached, naming each; kUsage where two addresses are one machine or an address
@@ -39,13 +41,12 @@ DiscoverResult discover_cluster(const DiscoverOptions& options);
 
 // Node names from host names where none were given, made unique.
 void name_nodes(std::vector<FoundNode>& nodes);
-std::vector<TopologyNode> topology_nodes(const std::vector<FoundNode>& nodes);
 std::vector<Sighting> sightings_from_beacons(const std::vector<FoundNode>& nodes);
 // Where beacons could not be sent: ends in one subnet, and what LLDP tells.
 std::vector<Sighting> sightings_from_addresses(const std::vector<FoundNode>& nodes);
 // A switch's name, where one told it by LLDP on a fast interface.
 std::optional<std::string> switch_name(const std::vector<FoundNode>& nodes);
-// Nodes that were heard but are none of ours: each once, in words.
-std::vector<Finding> tell_strangers(const std::vector<FoundNode>& nodes);
+// Machines that were heard but are none of ours: each once.
+std::vector<HeardStranger> find_strangers(const std::vector<FoundNode>& nodes);
 
 }  // namespace yoke

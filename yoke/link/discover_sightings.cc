@@ -71,18 +71,6 @@ void name_nodes(std::vector<FoundNode>& nodes) {
   }
 }
 
-std::vector<TopologyNode> topology_nodes(const std::vector<FoundNode>& nodes) {
-  std::vector<TopologyNode> result;
-  for (const FoundNode& node : nodes) {
-    TopologyNode entry{.name = node.access.name, .ends = {}};
-    for (const NetworkInterface* interface : fast_interfaces(node.report.machine)) {
-      entry.ends.push_back({*interface->port, *interface->half, interface->name, interface->up, interface->carrier});
-    }
-    result.push_back(std::move(entry));
-  }
-  return result;
-}
-
 std::vector<Sighting> sightings_from_beacons(const std::vector<FoundNode>& nodes) {
   std::vector<Sighting> sightings;
   for (int node = 0; node < static_cast<int>(nodes.size()); ++node) {
@@ -133,8 +121,8 @@ std::optional<std::string> switch_name(const std::vector<FoundNode>& nodes) {
   return std::nullopt;
 }
 
-std::vector<Finding> tell_strangers(const std::vector<FoundNode>& nodes) {
-  std::vector<Finding> findings;
+std::vector<HeardStranger> find_strangers(const std::vector<FoundNode>& nodes) {
+  std::vector<HeardStranger> strangers;
   std::set<std::string> told;
   for (const FoundNode& node : nodes) {
     for (const HeardBeacon& heard : node.report.heard) {
@@ -142,18 +130,14 @@ std::vector<Finding> tell_strangers(const std::vector<FoundNode>& nodes) {
       const bool known = std::any_of(nodes.begin(), nodes.end(),
                                      [&](const FoundNode& other) { return other.report.identity == beacon.node; });
       if (known || !told.insert(beacon.node).second) continue;
-      findings.push_back(
-          {.rule = "stranger-heard",
-           .severity = Severity::kNote,
-           .node = node.access.name,
-           .what = fmt::format("another machine, {}, announces itself on the cable", beacon.hostname),
-           .evidence = fmt::format("{} of {} heard its {}", heard.interface, node.access.name, beacon.interface),
-           .consequence = "it is not part of this cluster",
-           .fix = beacon.address ? fmt::format("if it should be, add its address: {}", to_string(*beacon.address))
-                                 : "if it should be, add its address"});
+      strangers.push_back({.node = node.access.name,
+                           .interface = heard.interface,
+                           .hostname = beacon.hostname,
+                           .their_interface = beacon.interface,
+                           .address = beacon.address});
     }
   }
-  return findings;
+  return strangers;
 }
 
 }  // namespace yoke

@@ -119,16 +119,16 @@ TEST(Discover, LldpJoinsByMacAddressAndNamesASwitch) {
   EXPECT_EQ(switch_name(nodes), "crs812");
 }
 
-TEST(Discover, StrangersAreToldOnceWithTheirAddress) {
+TEST(Discover, StrangersAreFoundOnceWithTheirAddress) {
   std::vector<FoundNode> nodes = {spark(1)};
   name_nodes(nodes);
   const FoundNode stranger = spark(9);
   const auto beacons = beacons_of(stranger.report.machine, stranger.report.identity, parse_ipv4("10.0.0.9").value());
   nodes[0].report.heard = {{"enp1s0f0np0", beacons[0]}, {"enP2p1s0f0np0", beacons[1]}};
-  const std::vector<Finding> findings = tell_strangers(nodes);
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].severity, Severity::kNote);
-  EXPECT_EQ(findings[0].fix, "if it should be, add its address: 10.0.0.9");
+  const std::vector<HeardStranger> strangers = find_strangers(nodes);
+  ASSERT_EQ(strangers.size(), 1U);
+  EXPECT_EQ(strangers[0].interface, "enp1s0f0np0");
+  EXPECT_EQ(strangers[0].address, parse_ipv4("10.0.0.9").value());
 }
 
 TEST(Discover, WithoutRdmaTheInterfacesBesideTheManagementNetworkAreFast) {

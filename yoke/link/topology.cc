@@ -1,13 +1,8 @@
 #include "yoke/link/topology.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
-
-#include "yoke/link/topology_findings.h"
 
 namespace yoke {
 namespace {
@@ -79,39 +74,25 @@ bool is_switch(const std::vector<LinkSegment>& segments, std::size_t nodes) {
 
 }  // namespace
 
-bool LinkSegment::joins(int node) const {
-  return std::any_of(ends.begin(), ends.end(), [&](const LinkEnd& end) { return end.node == node; });
-}
-
-LinkMap infer_topology(const std::vector<TopologyNode>& nodes, const std::vector<Sighting>& sightings,
-                       TopologyOptions options) {
+LinkMap infer_topology(std::size_t nodes, std::vector<Sighting> sightings, TopologyOptions options) {
   LinkMap map;
-  for (std::size_t i = 0; i < nodes.size(); ++i) map.order.push_back(static_cast<int>(i));
-  std::vector<LinkSegment> loops;
-  for (LinkSegment& segment : segments_of(sightings)) (is_loop(segment) ? loops : map.segments).push_back(segment);
+  for (std::size_t i = 0; i < nodes; ++i) map.order.push_back(static_cast<int>(i));
+  for (LinkSegment& segment : segments_of(sightings)) (is_loop(segment) ? map.loops : map.segments).push_back(segment);
+  map.sightings = std::move(sightings);
 
-  const TopologyFindings findings{nodes, map.segments};
-  findings.tell_loops(loops, map.findings);
   const bool some_shared =
       std::any_of(map.segments.begin(), map.segments.end(), [](const LinkSegment& s) { return s.ends.size() > 2; });
-  if (is_switch(map.segments, nodes.size())) {
+  if (is_switch(map.segments, nodes)) {
     map.topology = Topology::kSwitch;
   } else if (!some_shared && !map.segments.empty()) {
-    const auto neighbours = neighbours_by_cable(nodes.size(), map.segments);
+    const auto neighbours = neighbours_by_cable(nodes, map.segments);
     const std::vector<int> around = ring_order(map.segments, neighbours);
-    if (nodes.size() == 2) map.topology = options.switch_seen ? Topology::kSwitch : Topology::kDirect;
+    if (nodes == 2) map.topology = options.switch_seen ? Topology::kSwitch : Topology::kDirect;
     if (!around.empty()) {
       map.topology = Topology::kRing;
       map.order = around;
     }
-    findings.tell_crossed(map.findings);
   }
-  if (options.source == SightingSource::kBeacons) {
-    findings.tell_silent_nodes(map.findings);
-    findings.tell_silent_halves(map.findings);
-    findings.tell_one_way(sightings, map.findings);
-  }
-  if (!map.topology) findings.tell_unknown(map.findings);
   return map;
 }
 

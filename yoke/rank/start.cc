@@ -98,10 +98,10 @@ class JobRanks final : public Ranks {
             .oversubscribe = spec_.oversubscribe,
             .oversubscribe_option = spec_.oversubscribe_option,
             .interrupts = spec_.interrupts,
-            .reached = spec_.reached,
             .output_form = spec_.on_output ? OutputForm::kFirstRankRaw : OutputForm::kLines,
             .on_output = [this](const RankOutput& output) { take_output(output); },
-            .on_event = [this](const JobEvent& event) { take_event(event); }};
+            .on_event = [this](const JobEvent& event) { take_event(event); },
+            .reached = spec_.reached};
   }
   void take_output(const RankOutput& output) const {
     const bool is_answer = spec_.on_output && output.rank == 0 && output.stream == OutputStream::kOut;

@@ -23,6 +23,13 @@ void visit_fields(Visitor& visit, Finding& finding) {
   visit.required("fix", finding.fix);
 }
 
+std::string_view to_string(Severity severity) {
+  for (const auto& [name, value] : enum_names(severity)) {
+    if (value == severity) return name;
+  }
+  return "";
+}
+
 Document to_json(const Finding& finding) { return write_fields(finding); }
 Finding finding_from_json(const Document& document) { return read_fields<Finding>(document); }
 

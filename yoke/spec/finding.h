@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "yoke/base/document.h"
 
@@ -12,6 +13,8 @@ enum class Severity {
   kWarning,  // works, but slower or less safely than it could
   kFault,    // does not work, or is silently far from what the hardware gives
 };
+
+std::string_view to_string(Severity severity);  // "note", "warning", "fault"
 
 struct Finding {
   std::string rule;  // a stable name, such as "half-idle", for scripts and for the documentation

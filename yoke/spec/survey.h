@@ -9,6 +9,7 @@
 #include "yoke/base/document.h"
 #include "yoke/base/ip.h"
 #include "yoke/base/units.h"
+#include "yoke/spec/cabling.h"
 #include "yoke/spec/cluster.h"
 #include "yoke/spec/machine.h"
 #include "yoke/spec/measurement.h"
@@ -83,6 +84,7 @@ struct Survey {
   std::optional<Cluster> cluster;   // absent: machines without a cluster file, such as captures
   std::vector<SurveyedNode> nodes;  // in the cluster file's order
   std::optional<Measurement> measurement;
+  std::optional<Cabling> cabling;  // of a discovery; not in the JSON, as only a check is kept
   friend bool operator==(const Survey&, const Survey&) = default;
 };
 

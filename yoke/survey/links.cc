@@ -7,7 +7,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/progress.h"
-#include "yoke/link/judge.h"
+#include "yoke/link/expectation.h"
 
 namespace yoke {
 namespace {

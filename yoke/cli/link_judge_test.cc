@@ -1,16 +1,19 @@
-#include "yoke/link/judge.h"
+#include "yoke/cli/link_judge.h"
 
 #include <gtest/gtest.h>
 
 #include "yoke/link/cluster_testing.h"
+#include "yoke/link/expectation.h"
 
 namespace yoke {
 namespace {
 
 using namespace literals;
 
-LinkInterface healthy(const std::string& name) {
-  return {.name = name, .mtu = 9000, .up = true, .carrier = true, .ipv4 = {"192.168.100.1/24"}};
+LinkInterface healthy(const std::string& name, int node) {
+  const int subnet = name == "enp1s0f0np0" ? 100 : 101;
+  return {
+      .name = name, .mtu = 9000, .up = true, .carrier = true, .ipv4 = {fmt::format("192.168.{}.{}/24", subnet, node)}};
 }
 
 // A pair of Sparks on which all is well: 95 Gb/s a half, 190 together.
@@ -20,8 +23,9 @@ LinkTestResult healthy_result() {
   LinkPhase both{.kind = LinkPhaseKind::kBothWays};
   for (const std::string half : {"A", "B"}) {
     const std::string interface = half == "A" ? "enp1s0f0np0" : "enP2p1s0f0np0";
-    const HalfFacts facts{.interface = healthy(interface), .route = interface};
-    pair.halves.push_back({half, facts, facts});
+    pair.halves.push_back({half,
+                           {.interface = healthy(interface, 1), .route = interface},
+                           {.interface = healthy(interface, 2), .route = interface}});
     for (const bool forward : {true, false}) {
       const HalfRate rate{half, forward ? "spark-1" : "spark-2", forward ? "spark-2" : "spark-1", 95_Gbps};
       pair.phases.push_back({LinkPhaseKind::kAlone, {rate}, {}});
@@ -42,9 +46,14 @@ LinkTestResult healthy_result() {
   return result;
 }
 
+std::vector<Finding> judge_pair(const LinkTestResult& result) {
+  const Cluster cluster = test_pair();
+  return judge_link_test(result, cluster, pairs_of(cluster, {}));
+}
+
 std::vector<std::string> rules_of(const LinkTestResult& result) {
   std::vector<std::string> rules;
-  for (const Finding& finding : judge_link_test(result, 9000)) rules.push_back(finding.rule);
+  for (const Finding& finding : judge_pair(result)) rules.push_back(finding.rule);
   return rules;
 }
 using Rules = std::vector<std::string>;
@@ -68,7 +77,7 @@ TEST(LinkJudge, WithoutAnExpectationNoRateIsTooLow) {
 TEST(LinkJudge, TheThirteenGigabitStateIsNamedWithBothCures) {
   LinkTestResult result = healthy_result();
   set_alone(result, "B", 13_Gbps);
-  const auto findings = judge_link_test(result, 9000);
+  const auto findings = judge_pair(result);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "half-degraded");
   EXPECT_EQ(findings[0].severity, Severity::kFault);
@@ -80,8 +89,8 @@ TEST(LinkJudge, TheThirteenGigabitStateIsNamedWithBothCures) {
 TEST(LinkJudge, SlowerThanExpectedIsAWarning) {
   LinkTestResult result = healthy_result();
   set_alone(result, "A", 40_Gbps);
-  EXPECT_EQ(judge_link_test(result, 9000).at(0).rule, "half-slow");
-  EXPECT_EQ(judge_link_test(result, 9000).at(0).severity, Severity::kWarning);
+  EXPECT_EQ(judge_pair(result).at(0).rule, "half-slow");
+  EXPECT_EQ(judge_pair(result).at(0).severity, Severity::kWarning);
   set_alone(result, "A", 85_Gbps);
   EXPECT_EQ(rules_of(result), Rules{});
 }
@@ -95,30 +104,37 @@ TEST(LinkJudge, HalvesThatShareAPathAreFoundByMeasuringThemTogether) {
   EXPECT_EQ(rules_of(result), (Rules{"halves-share", "halves-share"})) << "once for each direction";
 }
 
-TEST(LinkJudge, ADeadHalfIsExplainedByTheEndThatIsDown) {
+TEST(LinkJudge, AHalfThatCarriesNothingIsToldByTheEndThatIsDown) {
   LinkTestResult result = healthy_result();
   PairResult& pair = result.pairs[0];
   pair.failures = {{"B", "no answer"}};
+  pair.phases.clear();
   pair.halves[1].a.interface->carrier = false;
   pair.halves[1].b.interface->up = pair.halves[1].b.interface->carrier = false;
-  const auto findings = judge_link_test(result, 9000);
-  ASSERT_EQ(findings.at(0).rule, "half-dead");
+  const auto findings = judge_pair(result);
+  ASSERT_EQ(rules_of(result), Rules{"half-down"});
   EXPECT_EQ(findings[0].node, "spark-2") << "the lost carrier at the other end is only its shadow";
-  EXPECT_NE(findings[0].evidence.find("is down"), std::string::npos);
-  pair.halves[1].a.interface = healthy("enP2p1s0f0np0");
-  pair.halves[1].b.interface = healthy("enP2p1s0f0np0");
-  EXPECT_NE(judge_link_test(result, 9000).at(0).fix.find("--transport tcp"), std::string::npos);
+  EXPECT_EQ(findings[0].subject, "enP2p1s0f0np0");
+  EXPECT_NE(findings[0].what.find("half B (enP2p1s0f0np0) on spark-2"), std::string::npos) << findings[0].what;
+  pair.halves[1].a.interface = healthy("enP2p1s0f0np0", 1);
+  pair.halves[1].b.interface = healthy("enP2p1s0f0np0", 2);
+  ASSERT_EQ(rules_of(result), Rules{"half-dead"});
+  EXPECT_NE(judge_pair(result)[0].fix.find("--transport tcp"), std::string::npos);
   pair.transport = "tcp";
-  EXPECT_NE(judge_link_test(result, 9000).at(0).fix.find("firewall"), std::string::npos);
+  EXPECT_NE(judge_pair(result)[0].fix.find("firewall"), std::string::npos);
+  pair.halves[1].b.interface->ipv4.clear();
+  EXPECT_EQ(rules_of(result), Rules{"half-unaddressed"});
+  pair.halves[1].b.interface.reset();
+  EXPECT_EQ(rules_of(result), Rules{"interface-missing"});
 }
 
 TEST(LinkJudge, MtuRouteAndCountersAreJudged) {
   LinkTestResult result = healthy_result();
   result.pairs[0].halves[0].b.interface->mtu = 1500;
   EXPECT_EQ(rules_of(result), Rules{"mtu-differs"});
-  EXPECT_EQ(judge_link_test(result, 9000).at(0).node, "spark-2");
+  EXPECT_EQ(judge_pair(result).at(0).node, "spark-2");
   result.pairs[0].halves[0].a.interface->mtu = 1500;
-  EXPECT_EQ(rules_of(result), Rules{"mtu-small"});
+  EXPECT_EQ(rules_of(result), (Rules{"mtu-small", "mtu-small"})) << "once for each node";
   result = healthy_result();
   result.pairs[0].halves[0].a.route = "enP7s7";
   EXPECT_EQ(rules_of(result), Rules{"route-elsewhere"});
@@ -146,7 +162,7 @@ TEST(LinkJudge, AnNcclThatFailsIsToldThoughSocketsTookItsPlace) {
   LinkTestResult result = healthy_result();
   result.all_reduce->carrier = "direct";
   result.all_reduce_failure = "NCCL: unhandled system error";
-  const auto findings = judge_link_test(result, 9000);
+  const auto findings = judge_pair(result);
   ASSERT_EQ(rules_of(result), Rules{"collective-failed"});
   EXPECT_NE(findings[0].what.find("by NCCL"), std::string::npos) << findings[0].what;
   EXPECT_NE(findings[0].evidence.find("system error"), std::string::npos);
@@ -188,7 +204,7 @@ TEST(LinkJudge, LostMessagesExplainALowRate) {
   const PingResult quick{.size = 8, .count = 1000, .least = {4e-6}, .p50 = {5e-6}, .p99 = {2e-4}, .most = {0.2}};
   result.pairs[0].latencies = {{"A", {quick}, {{"spark-1", 8000, 2}, {"spark-2", 8000, 0}}},
                                {"B", {quick}, {{"spark-1", 8000, 0}, {"spark-2", 8000, 31}}}};
-  const std::vector<Finding> findings = judge_link_test(result, 9000);
+  const std::vector<Finding> findings = judge_pair(result);
   ASSERT_EQ(rules_of(result), Rules{"half-lossy"});
   EXPECT_EQ(findings[0].node, "spark-2");
   EXPECT_NE(findings[0].evidence.find("31 of 8000"), std::string::npos) << findings[0].evidence;

@@ -1,4 +1,4 @@
-#include "yoke/probe/differences.h"
+#include "yoke/check/differences.h"
 
 #include <gtest/gtest.h>
 

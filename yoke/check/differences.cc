@@ -1,4 +1,4 @@
-#include "yoke/probe/differences.h"
+#include "yoke/check/differences.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -117,6 +117,28 @@ std::vector<Difference> find_differences(const std::vector<std::pair<std::string
     if (difference.values.size() > 1) differences.push_back(std::move(difference));
   }
   return differences;
+}
+
+std::optional<Difference> find_difference(const Survey& survey, std::string_view fact) {
+  std::vector<std::pair<std::string, Machine>> machines;
+  for (const SurveyedNode& node : survey.nodes) {
+    if (node.machine) machines.emplace_back(node.name, *node.machine);
+  }
+  for (Difference& difference : find_differences(machines)) {
+    if (difference.fact != fact) continue;
+    std::erase_if(difference.values,
+                  [](const Difference::Value& value) { return value.value.empty() || value.value == kNone; });
+    return difference.values.size() > 1 ? std::optional(std::move(difference)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string to_string(const Difference& difference) {
+  std::vector<std::string> parts;
+  for (const Difference::Value& value : difference.values) {
+    parts.push_back(fmt::format("{} on {}", value.value, fmt::join(value.nodes, ", ")));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 Document to_json(const std::vector<Difference>& differences) {

@@ -1,0 +1,210 @@
+// How the nodes are cabled, by who heard whom: what does not fit.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "yoke/check/rules.h"
+#include "yoke/spec/address_holder.h"
+
+namespace yoke {
+namespace {
+
+const std::string& node_name(const ClusterView& view, const LinkEnd& end) {
+  return view.facts.nodes[static_cast<std::size_t>(end.node)].name;
+}
+
+// "spark-1 port 0 half A (enp1s0f0np0)"
+std::string describe(const ClusterView& view, const LinkEnd& end) {
+  return fmt::format("{} port {} half {} ({})", node_name(view, end), end.port, end.half, end.interface);
+}
+
+std::vector<const HalfEnd*> rails_of(const ClusterView& view, const std::vector<LinkEnd>& ends) {
+  std::vector<const HalfEnd*> rails;
+  for (const LinkEnd& end : ends) {
+    if (const HalfEnd* rail = view.find_half(node_name(view, end), end.interface)) rails.push_back(rail);
+  }
+  return rails;
+}
+
+std::string interface_state(const NetworkInterface& interface) {
+  if (!interface.up) return "is switched off";
+  return interface.carrier ? "has a carrier" : "has no carrier";
+}
+
+bool is_heard_in_all(const Cabling& cabling) { return cabling.source == SightingSource::kBeacons; }
+
+// The nodes of each segment: "spark-1-spark-2", each kind once.
+std::vector<std::string> joined_nodes(const ClusterView& view) {
+  std::vector<std::string> all;
+  for (const LinkSegment& segment : view.facts.cabling->segments) {
+    std::vector<std::string> names;
+    for (const LinkEnd& end : segment.ends) {
+      if (names.empty() || names.back() != node_name(view, end)) names.push_back(node_name(view, end));
+    }
+    std::string joined = fmt::format("{}", fmt::join(names, "-"));
+    if (std::find(all.begin(), all.end(), joined) == all.end()) all.push_back(std::move(joined));
+  }
+  return all;
+}
+
+}  // namespace
+
+AdviceList find_cable_loops(const ClusterView& view) {
+  AdviceList list;
+  for (const LinkSegment& loop : view.facts.cabling->loops) {
+    std::vector<std::string> ends;
+    for (const LinkEnd& end : loop.ends) ends.push_back(describe(view, end));
+    const LinkEnd& first = loop.ends.front();
+    list.push_back({.node = node_name(view, first),
+                    .subject = first.interface,
+                    .what = fmt::format("a cable of {} leads back to itself", node_name(view, first)),
+                    .evidence = fmt::format("its own beacon came back: {}", fmt::join(ends, " to ")),
+                    .consequence = "this cable joins no nodes",
+                    .fix = "put one end of the cable into another node"});
+  }
+  return list;
+}
+
+AdviceList find_crossed_halves(const ClusterView& view) {
+  AdviceList list;
+  const std::vector<LinkSegment>& segments = view.facts.cabling->segments;
+  // Behind a switch every half may hear every other.
+  if (std::ranges::any_of(segments, [](const LinkSegment& segment) { return segment.ends.size() > 2; })) return list;
+  for (const LinkSegment& segment : segments) {
+    const LinkEnd& a = segment.ends.front();
+    const LinkEnd& b = segment.ends.back();
+    if (a.half == b.half) continue;
+    list.push_back({.node = node_name(view, a),
+                    .subject = a.interface,
+                    .what = fmt::format("half {} of {} is joined to half {} of {}", a.half, node_name(view, a), b.half,
+                                        node_name(view, b)),
+                    .evidence = fmt::format("{} hears {}", describe(view, a), describe(view, b)),
+                    .consequence = "it works, but tools that pair interfaces by name pair the wrong ones",
+                    .fix = "use a plain cable between the two ports, not a breakout",
+                    .rails = rails_of(view, segment.ends)});
+  }
+  return list;
+}
+
+AdviceList find_silent_nodes(const ClusterView& view) {
+  AdviceList list;
+  const Cabling& cabling = *view.facts.cabling;
+  if (!is_heard_in_all(cabling)) return list;
+  for (std::size_t i = 0; i < view.facts.nodes.size(); ++i) {
+    const SurveyedNode& node = view.facts.nodes[i];
+    const bool joined = std::ranges::any_of(
+        cabling.segments, [&](const LinkSegment& segment) { return segment.joins(static_cast<int>(i)); });
+    if (joined || !node.machine) continue;
+    std::vector<std::string> states;
+    for (const NetworkInterface* interface : fast_interfaces(*node.machine)) {
+      states.push_back(fmt::format("{} {}", interface->name, interface_state(*interface)));
+    }
+    list.push_back(
+        {.node = node.name,
+         .what = fmt::format("no fast interface of {} reaches another node", node.name),
+         .evidence = states.empty() ? "it has no fast interface" : fmt::format("{}", fmt::join(states, ", ")),
+         .consequence = "all its traffic would go over the management network",
+         .fix = "push the cable in at both ends; on a switch, enable the port; then discover again"});
+  }
+  return list;
+}
+
+AdviceList find_halves_unheard(const ClusterView& view) {
+  AdviceList list;
+  if (!view.facts.cabling || !is_heard_in_all(*view.facts.cabling)) return list;
+  std::vector<const HalfEnd*> told;
+  for (const HalfEnd& end : view.halves) {
+    if (end.is_heard || !end.is_up()) continue;
+    std::vector<const HalfEnd*> rails = {&end};
+    for (const std::size_t peer : end.peers) rails.push_back(&view.halves[peer]);
+    const bool told_there = std::ranges::any_of(
+        rails, [&](const HalfEnd* rail) { return std::find(told.begin(), told.end(), rail) != told.end(); });
+    if (told_there) continue;  // of the other end
+    told.push_back(&end);
+    list.push_back({.node = end.node->name,
+                    .subject = end.name,
+                    .what = fmt::format("{} on {} reaches nobody", end.title(), end.node->name),
+                    .evidence = fmt::format("{} has a carrier, but no beacon comes by it, while the other half of its "
+                                            "port reaches its peer",
+                                            end.name),
+                    .consequence = "this half carries nothing",
+                    .fix = "look whether the other end is up, and on a switch whether its port is in the same VLAN",
+                    .rails = std::move(rails)});
+  }
+  return list;
+}
+
+AdviceList find_one_way_halves(const ClusterView& view) {
+  AdviceList list;
+  const Cabling& cabling = *view.facts.cabling;
+  if (!is_heard_in_all(cabling)) return list;
+  const std::vector<Sighting>& all = cabling.sightings;
+  for (const Sighting& sighting : all) {
+    if (sighting.by.node == sighting.from.node) continue;
+    if (std::find(all.begin(), all.end(), Sighting{sighting.from, sighting.by}) != all.end()) continue;
+    list.push_back(
+        {.node = node_name(view, sighting.from),
+         .subject = sighting.from.interface,
+         .what = fmt::format("{} does not hear {}", node_name(view, sighting.from), node_name(view, sighting.by)),
+         .evidence = fmt::format("{} heard {}, but not the other way", describe(view, sighting.by),
+                                 describe(view, sighting.from)),
+         .consequence = "nothing that needs an answer works over this half",
+         .fix = "discover again with --seconds 10; if it stays, try another cable or switch port",
+         .rails = rails_of(view, {sighting.from, sighting.by})});
+  }
+  return list;
+}
+
+AdviceList find_unknown_topology(const ClusterView& view) {
+  if (view.facts.cabling->topology) return {};
+  const std::vector<std::string> joined = joined_nodes(view);
+  return {{.what = fmt::format("{} nodes are not joined in a way that yoke knows", view.facts.nodes.size()),
+           .evidence = joined.empty() ? "no node hears another on a fast interface"
+                                      : fmt::format("joined are {}", fmt::join(joined, ", ")),
+           .consequence = "no cluster file can be written",
+           .fix = "two nodes: one cable; three and more: port 0 of each to port 1 of the next and of the last to the "
+                  "first (a ring), or all to one switch"}};
+}
+
+AdviceList find_link_local_addresses(const ClusterView& view) {
+  std::vector<std::string> ends;
+  for (const HalfEnd& end : view.halves) {
+    if (!end.address || !is_link_local(end.address->address)) continue;
+    ends.push_back(fmt::format("{} {} {}", end.node->name, end.name, to_string(*end.address)));
+  }
+  if (ends.empty()) return {};
+  return {{.what = "fast interfaces have addresses that they gave themselves",
+           .evidence = fmt::format("{}", fmt::join(ends, ", ")),
+           .consequence = "they may change with every boot, and all are in one network",
+           .fix = std::string(kReaddress)}};
+}
+
+AdviceList find_unconfirmed_beacons(const ClusterView& view) {
+  AdviceList list;
+  for (const UnconfirmedBeacon& beacon : view.facts.cabling->unconfirmed) {
+    list.push_back({.node = beacon.hostname,
+                    .what = fmt::format("a machine that calls itself {} is on the cable, but ssh does not confirm it",
+                                        beacon.hostname),
+                    .evidence = beacon.why,
+                    .consequence = "it is left out",
+                    .fix = beacon.hint.empty() ? "give its address: yoke link discover ADDRESS…" : beacon.hint});
+  }
+  return list;
+}
+
+AdviceList find_heard_strangers(const ClusterView& view) {
+  AdviceList list;
+  for (const HeardStranger& heard : view.facts.cabling->strangers) {
+    list.push_back(
+        {.node = heard.node,
+         .what = fmt::format("another machine, {}, announces itself on the cable", heard.hostname),
+         .evidence = fmt::format("{} of {} heard its {}", heard.interface, heard.node, heard.their_interface),
+         .consequence = "it is not part of this cluster",
+         .fix = heard.address ? fmt::format("if it should be, add its address: {}", to_string(*heard.address))
+                              : "if it should be, add its address"});
+  }
+  return list;
+}
+
+}  // namespace yoke

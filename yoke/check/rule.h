@@ -1,0 +1,72 @@
+// One table of rules (rules.cc; docs/checks.md describes each with source and fixture) and the one place where it is
+// applied. A rule is a small pure function from a survey to advice. The table says what each rule looks at, so that
+// every command runs the part that it has the data for, and which other rules it explains: judge() drops what is
+// explained, so that one cause is one finding.
+//
+//   const std::vector<Finding> findings = judge(survey);                         // all that the survey holds
+//   const std::vector<Finding> advice = judge(survey, kNeedsLinks | kNeedsCabling);  // a part of the table
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "yoke/check/cluster_view.h"
+#include "yoke/spec/finding.h"
+
+namespace yoke {
+
+// What of a survey a rule looks at, as bits.
+using Needs = std::uint32_t;
+inline constexpr Needs kNeedsLinks = 1U << 0U;      // which nodes answer; interfaces that are there, up, with a carrier
+inline constexpr Needs kNeedsAddresses = 1U << 1U;  // addresses, MTUs and routes of these interfaces
+inline constexpr Needs kNeedsFacts = 1U << 2U;      // everything else of the machines
+inline constexpr Needs kNeedsTrials = 1U << 3U;     // pings, connections, names and packet filters
+inline constexpr Needs kNeedsCabling = 1U << 4U;  // who hears whom
+inline constexpr Needs kNeedsRates = 1U << 5U;  // what the halves carry
+inline constexpr Needs kNeedsCollective = 1U << 6U;  // an all-reduce over all nodes
+inline constexpr Needs kNeedsAll = (1U << 7U) - 1;
+Needs parts_of(const Survey& survey);  // what it holds
+
+// A finding without what the table knows of its rule.
+struct Advice {
+  std::optional<std::string> node = {};
+  std::optional<std::string> subject = {};
+  std::string what = {};
+  std::string evidence = {};
+  std::string consequence = {};
+  std::string fix = {};
+  std::vector<const HalfEnd*> rails = {};  // the ends that it is about: of a pair both
+};
+using AdviceList = std::vector<Advice>;
+
+// By what a finding of this rule can be explained.
+enum class Scope {
+  kPlace,       // by findings about the same rail, the same subject, or its whole node
+  kCluster,     // by findings anywhere: it is about all nodes
+  kLastResort,  // as kCluster, and by every fault
+};
+
+struct Rule {
+  std::string_view name;
+  Severity severity;
+  std::string_view about;  // what it looks for, in a few words
+  Needs needs;
+  std::string_view explains;  // rules, with blanks between, that would only repeat what this one says
+  AdviceList (*look)(const ClusterView& view);
+  Scope scope = Scope::kPlace;
+  Needs or_needs = 0;  // what does as well; 0: nothing
+};
+std::string needs_text(const Rule& rule);  // "addresses, cabling"; "trials or cabling"
+std::span<const Rule> rule_table();
+bool explains(const Rule& rule, const Rule& other);
+// How many rules of the table apply to this survey.
+std::size_t count_applied(const Survey& survey, Needs parts = kNeedsAll);
+
+enum class Explained { kDropped, kKept };
+// The findings of all rules whose needs are among `parts` and in the survey: worst first, then in the table's order.
+std::vector<Finding> judge(const Survey& survey, Needs parts = kNeedsAll, Explained explained = Explained::kDropped);
+
+}  // namespace yoke
