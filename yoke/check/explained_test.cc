@@ -181,6 +181,30 @@ TEST(Explained, WhatIsElsewhereIsNotDropped) {
             "half-lossy spark-1 enp1s0f0np0; half-lossy spark-2 enp1s0f0np0; half-slow spark-1 enP2p1s0f0np0");
 }
 
+TEST(Explained, TwoDegradedMeasurementsAreDegradedHoweverTheyDiffer) {
+  Survey facts = made_pair();
+  measure(facts, [](HalfMeasurement& half) {
+    half.alone = BitsPerSecond{9e9};
+    half.alone_again = BitsPerSecond{14e9};
+  });
+  EXPECT_EQ(rules_of(facts), "half-degraded spark-1 enP2p1s0f0np0");
+  measure(facts, [](HalfMeasurement& half) { half.alone_again = BitsPerSecond{60e9}; });
+  EXPECT_EQ(rules_of(facts), "rail-unstable spark-1 enP2p1s0f0np0");
+}
+
+TEST(Explained, TwoMeasurementsThatAgreeAreJudgedByTheirMean) {
+  Survey facts = made_pair();
+  measure(facts, [](HalfMeasurement& half) {
+    half.alone = BitsPerSecond{80e9};
+    half.alone_again = BitsPerSecond{92e9};
+  });
+  EXPECT_EQ(rules_of(facts), "");
+  measure(facts, [](HalfMeasurement& half) { half.alone_again = BitsPerSecond{86e9}; });
+  EXPECT_EQ(rules_of(facts), "half-slow spark-1 enP2p1s0f0np0");
+  EXPECT_NE(judge(facts).at(0).evidence.find("80 Gb/s, measured again 86 Gb/s"), std::string::npos)
+      << judge(facts).at(0).evidence;
+}
+
 TEST(Explained, ThePartThatIsAskedForIsJudged) {
   Survey facts = made_pair();
   interface_of(facts, 1, kHalfB).mtu = 1500;

@@ -107,4 +107,19 @@ std::vector<Finding> judge(const Survey& survey, Needs parts, Explained explaine
   return findings;
 }
 
+std::vector<Finding> withheld(const Survey& survey, Needs parts) {
+  if (!survey.measurement) return {};
+  Survey idle = survey;
+  for (HalfMeasurement& half : idle.measurement->halves) half.taken = 0;
+  if (idle.measurement->all_reduce) idle.measurement->all_reduce->taken = 0;
+  std::vector<Finding> all = judge(idle, parts);
+  const std::vector<Finding> told = judge(survey, parts);
+  std::erase_if(all, [&](const Finding& finding) {
+    return std::ranges::any_of(told, [&](const Finding& other) {
+      return other.rule == finding.rule && other.node == finding.node && other.subject == finding.subject;
+    });
+  });
+  return all;
+}
+
 }  // namespace yoke

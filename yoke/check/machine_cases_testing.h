@@ -363,6 +363,21 @@ inline std::vector<RuleCase> software_cases() {
          });
        },
        "spark-1", kHalfB},
+      {"rail-unstable", "SlowEveryOtherTime",
+       [](Survey& f) {
+         measure(f, [](HalfMeasurement& half) {
+           half.alone = BitsPerSecond{52e9};
+           half.alone_again = BitsPerSecond{96e9};
+         });
+       },
+       "spark-1", kHalfB},
+      {"rail-unstable", "Collective",
+       [](Survey& f) {
+         ensure_measured(f);
+         f.measurement->all_reduce->large_bus_bandwidth = BytesPerSecond{5e9};
+         f.measurement->all_reduce->large_bus_bandwidth_again = BytesPerSecond{20e9};
+       },
+       ""},
       {"half-idle", "BesideTheOther",
        [](Survey& f) { measure(f, [](HalfMeasurement& half) { half.together = BitsPerSecond{1e9}; }); }, "spark-1",
        kHalfB},

@@ -15,6 +15,15 @@ using namespace literals;
 
 constexpr double kIdleMost = 0.15;  // of what it carries alone
 
+constexpr const char* kUnstableCost =
+    "jobs run at the lower rate now and then, and a measurement that meets the higher one shows nothing";
+constexpr const char* kUnstableFix =
+    "is something else using the link? 'yoke link test --seconds 10' averages over longer; else clean or replace the "
+    "cable and look at the transceivers";
+
+// By sockets a collective is as fast as the processors that it gets.
+bool is_busy(const AllReduceMeasurement& reduce) { return reduce.carrier == "direct" && reduce.taken >= kTakenMost; }
+
 struct Measured {
   const HalfMeasurement* way = nullptr;
   const HalfEnd* from = nullptr;
@@ -56,13 +65,45 @@ double known_limit(const HalfEnd& end) {
   return share;
 }
 
+// A first and a second measurement: by what they give together a rate is judged.
+template <class Rate>
+Rate mean_of(Rate first, const std::optional<Rate>& again) {
+  return again ? (first + *again) * 0.5 : first;
+}
+template <class Rate>
+bool differ(Rate first, const std::optional<Rate>& again) {
+  return again && std::min(first, *again) < std::max(first, *again) * (1 - kSpreadMost);
+}
+template <class Rate>
+std::string both_of(Rate first, const std::optional<Rate>& again) {
+  return again ? fmt::format("{}, measured again {}", to_string(first), to_string(*again)) : to_string(first);
+}
+
 // Of what the half should carry in its present state; nothing where it was not measured, or nothing is expected.
-std::optional<double> share_of(const ClusterView& view, const Measured& measured) {
+std::optional<double> share_of(const ClusterView& view, const Measured& measured, BitsPerSecond rate) {
   const auto& expected = view.facts.measurement->expected;
-  if (!expected || expected->value <= 0 || !measured.way->alone) return std::nullopt;
-  if (!is_judged(measured.way->transport, *measured.way->alone, *expected)) return std::nullopt;
+  if (!expected || expected->value <= 0) return std::nullopt;
+  if (!is_judged(measured.way->transport, rate, *expected)) return std::nullopt;
   const double limit = std::min(known_limit(*measured.from), known_limit(*measured.to));
-  return limit <= 0 ? std::nullopt : std::optional(*measured.way->alone / *expected / limit);
+  return limit <= 0 ? std::nullopt : std::optional(rate / *expected / limit);
+}
+
+std::optional<double> share_of(const ClusterView& view, const Measured& measured) {
+  const HalfMeasurement& way = *measured.way;
+  return way.alone ? share_of(view, measured, mean_of(*way.alone, way.alone_again)) : std::nullopt;
+}
+
+// In the degraded state both times: that is no matter of the machine's load.
+bool is_degraded_in_all(const ClusterView& view, const Measured& measured) {
+  const HalfMeasurement& way = *measured.way;
+  if (!way.alone) return false;
+  const auto share = share_of(view, measured, std::max(*way.alone, way.alone_again.value_or(*way.alone)));
+  return share && is_degraded(*share);
+}
+
+std::string load_words(double taken) {
+  if (taken < kTakenMost) return "";
+  return fmt::format("; measured while the CPU was {:.0f}% busy with other programs", taken * 100);
 }
 
 // Each pair of ends once, by its worse direction; each sending end once, as behind a switch it meets several others: by
@@ -98,17 +139,19 @@ std::vector<std::pair<Measured, double>> worst_ways(const ClusterView& view) {
 std::string rate_text(const ClusterView& view, const Measured& measured) {
   const Measurement& measurement = *view.facts.measurement;
   const bool is_low = is_floor(measured.way->transport, *measurement.expected);
-  return fmt::format("{} from {} ({}) to {} ({}), alone; {} expected ({}){}", to_string(*measured.way->alone),
-                     measured.way->from, measured.from->name, measured.way->to, measured.to->name,
-                     to_string(*measurement.expected), measurement.expected_source,
+  return fmt::format("{} from {} ({}) to {} ({}), alone; {} expected ({}){}{}",
+                     both_of(*measured.way->alone, measured.way->alone_again), measured.way->from, measured.from->name,
+                     measured.way->to, measured.to->name, to_string(*measurement.expected), measurement.expected_source,
                      is_low ? "; by TCP, which alone does not account for it: 'apt-get install perftest' on all nodes "
                               "lets it be measured by RDMA"
-                            : "");
+                            : "",
+                     load_words(measured.way->taken));
 }
 
 struct PairSums {
-  BitsPerSecond alone{0}, together{0}, both_ways{0};
-  bool whole = true;   // every half was measured in each phase
+  BitsPerSecond alone{0}, together{0}, both_ways{0};  // each judged by its first and second measurement
+  bool whole = true;                                  // every half was measured in each phase
+  bool busy = false;
   bool floor = false;  // as fast as the processors, by TCP
   std::vector<const HalfEnd*> rails;
 };
@@ -124,10 +167,11 @@ std::map<std::pair<std::string, std::string>, PairSums> sums_of(const ClusterVie
     if (!way.alone || !way.together || !way.both_ways) sum.whole = false;
     if (expected && is_floor(way.transport, *expected)) sum.floor = true;
     // A half that carries more than it should, alone, need not do so beside the others.
-    const BitsPerSecond alone = way.alone.value_or(BitsPerSecond{0});
+    const BitsPerSecond alone = mean_of(way.alone.value_or(BitsPerSecond{0}), way.alone_again);
     sum.alone += expected ? std::min(alone, *expected) : alone;
-    sum.together += way.together.value_or(BitsPerSecond{0});
-    sum.both_ways += way.both_ways.value_or(BitsPerSecond{0});
+    sum.together += mean_of(way.together.value_or(BitsPerSecond{0}), way.together_again);
+    sum.both_ways += mean_of(way.both_ways.value_or(BitsPerSecond{0}), way.both_ways_again);
+    sum.busy |= way.is_busy();
     sum.rails.insert(sum.rails.end(), {measured.from, measured.to});
   }
   return sums;
@@ -200,7 +244,9 @@ AdviceList find_idle_halves(const ClusterView& view) {
   std::set<const HalfEnd*> told;
   for (const Measured& measured : measured_ways(view)) {
     const HalfMeasurement& way = *measured.way;
-    if (!way.alone || !way.together || *way.together / *way.alone >= kIdleMost || told.contains(measured.to)) continue;
+    if (!way.alone || !way.together || told.contains(measured.to)) continue;
+    const BitsPerSecond beside = std::max(*way.together, way.together_again.value_or(*way.together));
+    if (beside / *way.alone >= kIdleMost) continue;
     told.insert(measured.from);
     list.push_back(
         {.node = way.from,
@@ -215,10 +261,40 @@ AdviceList find_idle_halves(const ClusterView& view) {
   return list;
 }
 
+AdviceList find_unstable_rails(const ClusterView& view) {
+  AdviceList list;
+  std::set<const HalfEnd*> told;
+  for (const Measured& measured : measured_ways(view)) {
+    const HalfMeasurement& way = *measured.way;
+    if (!way.alone || !differ(*way.alone, way.alone_again) || way.is_busy()) continue;
+    if (is_degraded_in_all(view, measured) || told.contains(measured.to) || !told.insert(measured.from).second)
+      continue;
+    list.push_back({.node = way.from,
+                    .subject = measured.from->name,
+                    .what = fmt::format("{} from {} to {} carries {} and, measured again, {}", measured.from->title(),
+                                        way.from, way.to, to_string(*way.alone), to_string(*way.alone_again)),
+                    .evidence = rate_text(view, measured),
+                    .consequence = kUnstableCost,
+                    .fix = kUnstableFix,
+                    .rails = {measured.from, measured.to}});
+  }
+  const auto& reduce = view.facts.measurement->all_reduce;
+  if (!reduce || !differ(reduce->large_bus_bandwidth, reduce->large_bus_bandwidth_again) || is_busy(*reduce))
+    return list;
+  list.push_back(
+      {.what = fmt::format("an all-reduce over all nodes moves {} and, measured again, {}",
+                           to_string(reduce->large_bus_bandwidth), to_string(*reduce->large_bus_bandwidth_again)),
+       .evidence = fmt::format("two of {} by {}, one after the other{}", to_string(reduce->large_size), reduce->carrier,
+                               load_words(reduce->taken)),
+       .consequence = kUnstableCost,
+       .fix = kUnstableFix});
+  return list;
+}
+
 AdviceList find_degraded_halves(const ClusterView& view) {
   AdviceList list;
   for (const auto& [measured, share] : worst_ways(view)) {
-    if (!is_degraded(share)) continue;
+    if (measured.way->is_busy() ? !is_degraded_in_all(view, measured) : !is_degraded(share)) continue;
     list.push_back({.node = measured.from->node->name,
                     .subject = measured.from->name,
                     .what = fmt::format("{} between {} and {} carries {:.0f}% of what it should, and looks healthy",
@@ -236,7 +312,7 @@ AdviceList find_degraded_halves(const ClusterView& view) {
 AdviceList find_slow_halves(const ClusterView& view) {
   AdviceList list;
   for (const auto& [measured, share] : worst_ways(view)) {
-    if (share >= kHealthyShare || is_degraded(share)) continue;
+    if (share >= kHealthyShare || is_degraded(share) || measured.way->is_busy()) continue;
     list.push_back(
         {.node = measured.from->node->name,
          .subject = measured.from->name,
@@ -258,6 +334,7 @@ AdviceList find_halves_sharing_a_path(const ClusterView& view) {
   for (const auto& [nodes, sum] : sums_of(view)) {
     if (!sum.whole || sum.alone.value <= 0 || sum.together / sum.alone >= kTogetherLeast) continue;
     if (!expected || sum.floor) continue;  // as fast as the machine copies: the processor is what the halves share
+    if (sum.busy) continue;
     list.push_back(
         {.node = nodes.first,
          .subject = {},
@@ -287,11 +364,15 @@ AdviceList find_slow_collectives(const ClusterView& view) {
     if (!sum.whole || sum.floor) return {};
     raw = raw.value <= 0 ? sum.both_ways : std::min(raw, sum.both_ways);
   }
-  const BitsPerSecond reached = to_bits_per_second(measurement->all_reduce->large_bus_bandwidth);
-  if (raw.value <= 0 || reached / raw >= kCollectiveLeast) return {};
+  const AllReduceMeasurement& reduce = *measurement->all_reduce;
+  const BitsPerSecond reached =
+      to_bits_per_second(mean_of(reduce.large_bus_bandwidth, reduce.large_bus_bandwidth_again));
+  if (raw.value <= 0 || reached / raw >= kCollectiveLeast || is_busy(reduce)) return {};
   return {{.what = "the link is healthy, but an all-reduce over it is slow",
-           .evidence = fmt::format("an all-reduce of {} moves {}; the halves carry {} each way at once",
-                                   to_string(measurement->all_reduce->large_size), to_string(reached), to_string(raw)),
+           .evidence = fmt::format("an all-reduce of {} moves {}; the halves carry {} each way at once{}",
+                                   to_string(reduce.large_size),
+                                   both_of(reduce.large_bus_bandwidth, reduce.large_bus_bandwidth_again),
+                                   to_string(raw), load_words(reduce.taken)),
            .consequence = "prefill and training run at the collective's rate, not at the link's",
            .fix = "not the cable: look at the load of the processors; run with NCCL_DEBUG=INFO and give the log to "
                   "'yoke check nccl-log'; with NCCL itself, unplug the power of both for 30 s, as this is a second "

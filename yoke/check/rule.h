@@ -24,8 +24,8 @@ inline constexpr Needs kNeedsLinks = 1U << 0U;      // which nodes answer; inter
 inline constexpr Needs kNeedsAddresses = 1U << 1U;  // addresses, MTUs and routes of these interfaces
 inline constexpr Needs kNeedsFacts = 1U << 2U;      // everything else of the machines
 inline constexpr Needs kNeedsTrials = 1U << 3U;     // pings, connections, names and packet filters
-inline constexpr Needs kNeedsCabling = 1U << 4U;  // who hears whom
-inline constexpr Needs kNeedsRates = 1U << 5U;  // what the halves carry
+inline constexpr Needs kNeedsCabling = 1U << 4U;    // who hears whom
+inline constexpr Needs kNeedsRates = 1U << 5U;      // what the halves carry
 inline constexpr Needs kNeedsCollective = 1U << 6U;  // an all-reduce over all nodes
 inline constexpr Needs kNeedsAll = (1U << 7U) - 1;
 Needs parts_of(const Survey& survey);  // what it holds
@@ -68,5 +68,9 @@ std::size_t count_applied(const Survey& survey, Needs parts = kNeedsAll);
 enum class Explained { kDropped, kKept };
 // The findings of all rules whose needs are among `parts` and in the survey: worst first, then in the table's order.
 std::vector<Finding> judge(const Survey& survey, Needs parts = kNeedsAll, Explained explained = Explained::kDropped);
+
+// What would be a finding if the processors had not been busy with other programs while it was measured: such a link is
+// neither healthy nor at fault.
+std::vector<Finding> withheld(const Survey& survey, Needs parts = kNeedsAll);
 
 }  // namespace yoke

@@ -56,6 +56,7 @@ AdviceList find_heard_strangers(const ClusterView& view);
 AdviceList find_dead_halves(const ClusterView& view);
 AdviceList find_lossy_halves(const ClusterView& view);
 AdviceList find_late_halves(const ClusterView& view);
+AdviceList find_unstable_rails(const ClusterView& view);
 AdviceList find_idle_halves(const ClusterView& view);
 AdviceList find_degraded_halves(const ClusterView& view);
 AdviceList find_slow_halves(const ClusterView& view);

@@ -99,6 +99,7 @@ CheckReport look(const Session& session, const CheckOptions& options) {
     report.not_measured = "without a cluster file there is this machine only, and no link";
   }
   report.findings = judge(report.facts);
+  report.withheld = withheld(report.facts);
   return report;
 }
 
@@ -169,7 +170,7 @@ int run_check(Session& session, const CheckOptions& options) {
     std::erase_if(report.findings, [&](const Finding& f) { return f.node && *f.node != *options.node; });
   }
   if (options.changed) return show_changes(session, report, options.node);
-  const bool clean = report.findings.empty() && report.looked_everywhere() && !options.node;
+  const bool clean = report.findings.empty() && report.withheld.empty() && report.looked_everywhere() && !options.node;
   if (clean && options.roots.empty()) remember(report);
   if (options.paste) {
     session.print(paste_text(report, user_names(report)));
@@ -192,7 +193,8 @@ CommandRow check_command() {
           "what passes each half, measures each half for about a second, and holds all of it against the rules of "
           "docs/checks.md. Each finding says what is wrong, how we know, what it costs and how to mend it. Nothing "
           "is changed.\n\n"
-          "Exit status: 0 clean, 1 findings, 2 a node could not be looked at, 3 clean but nothing was measured. A "
+          "Exit status: 0 clean, 1 findings, 2 a node could not be looked at, 3 clean but nothing was measured, or not "
+          "judged as a machine was busy. A "
           "clean check is remembered; --changed tells what is different since.",
       .examples = {{"yoke check", "all nodes of cluster.yaml"},
                    {"yoke check --no-measure --json", "without load on the link, for a script"},

@@ -18,6 +18,12 @@ std::string counted(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+double taken_by_others(const Measurement& measurement) {
+  double taken = measurement.all_reduce ? measurement.all_reduce->taken : 0;
+  for (const HalfMeasurement& half : measurement.halves) taken = std::max(taken, half.taken);
+  return taken;
+}
+
 std::string measured_text(const CheckReport& report) {
   if (!report.facts.measurement) return fmt::format("Nothing was measured: {}.\n", report.not_measured);
   Table table{.columns = {{.header = "from"},
@@ -27,7 +33,11 @@ std::string measured_text(const CheckReport& report) {
                           {.header = "together", .align = TextAlign::kRight}}};
   for (const HalfMeasurement& half : report.facts.measurement->halves) {
     const auto rate = [](const std::optional<BitsPerSecond>& value) { return value ? to_string(*value) : "-"; };
-    table.rows.push_back({half.from, half.to, half.from_interface, rate(half.alone), rate(half.together)});
+    const auto both = [&](const auto& first, const auto& again) {
+      return again ? fmt::format("{}, then {}", rate(first), rate(again)) : rate(first);
+    };
+    table.rows.push_back({half.from, half.to, half.from_interface, both(half.alone, half.alone_again),
+                          both(half.together, half.together_again)});
   }
   std::string out = table.rows.empty() ? "" : render_text(table, {.width = kFindingsWidth});
   const Measurement& measurement = *report.facts.measurement;
@@ -41,9 +51,14 @@ std::string measured_text(const CheckReport& report) {
         measurement.transport_reason);
   }
   if (const auto& all_reduce = report.facts.measurement->all_reduce) {
-    out += fmt::format("all-reduce over {} ranks: 16 KB in {}, {} at {}\n", all_reduce->ranks,
+    out += fmt::format("all-reduce over {} ranks: 16 KB in {}, {} at {}", all_reduce->ranks,
                        to_string(all_reduce->small_time), to_string(all_reduce->large_size),
                        to_string(all_reduce->large_bus_bandwidth));
+    if (const auto& again = all_reduce->large_bus_bandwidth_again) out += fmt::format(", then {}", to_string(*again));
+    out += "\n";
+  }
+  if (const double taken = taken_by_others(measurement); taken >= kTakenMost) {
+    out += fmt::format("Measured while the CPU was up to {:.0f}% busy with other programs.\n", taken * 100);
   }
   return out;
 }
@@ -53,12 +68,13 @@ std::string summary(const CheckReport& report) {
       std::count_if(report.findings.begin(), report.findings.end(),
                     [](const Finding& finding) { return finding.severity == Severity::kFault; }));
   std::string out;
+  if (!report.withheld.empty()) out = withheld_text(report.withheld, taken_by_others(*report.facts.measurement));
   if (report.findings.empty()) {
-    out = fmt::format("Clean: {} of {} rules applied, and found nothing wrong.\n", count_applied(report.facts),
-                      rule_table().size());
+    out += fmt::format("Clean: {} of {} rules applied, and found nothing wrong.\n", count_applied(report.facts),
+                       rule_table().size());
   } else {
-    out = fmt::format("{}: {}, {}.\n", counted(report.findings.size(), "finding"), counted(faults, "fault"),
-                      counted(report.findings.size() - faults, "warning"));
+    out += fmt::format("{}: {}, {}.\n", counted(report.findings.size(), "finding"), counted(faults, "fault"),
+                       counted(report.findings.size() - faults, "warning"));
   }
   if (!report.looked_everywhere()) out += "Not every node could be looked at, so there may be more.\n";
   return out;
@@ -73,7 +89,7 @@ bool CheckReport::looked_everywhere() const {
 int CheckReport::exit_status() const {
   if (!looked_everywhere()) return kExitNotLooked;
   if (!findings.empty()) return kExitFindings;
-  return facts.measurement ? kExitOk : kExitUnmeasured;
+  return facts.measurement && withheld.empty() ? kExitOk : kExitUnmeasured;
 }
 
 std::string report_text(const CheckReport& report) {
@@ -103,6 +119,7 @@ Document report_json(const CheckReport& report) {
     document.add("not_measured", Document::string(report.not_measured));
   }
   document.add("findings", findings_json(report.findings));
+  if (!report.withheld.empty()) document.add("not_judged", findings_json(report.withheld));
   document.add("exit_status", Document::number(std::int64_t{report.exit_status()}));
   return document;
 }

@@ -14,10 +14,11 @@ namespace yoke {
 struct CheckReport {
   Survey facts;
   std::vector<Finding> findings;
+  std::vector<Finding> withheld;  // what was not judged, as a machine was busy
   std::string not_measured;  // why; empty: it was
 
   bool looked_everywhere() const;
-  int exit_status() const;  // 0 clean, 1 findings, 2 a node could not be looked at, 3 clean but nothing measured
+  int exit_status() const;  // 0 clean, 1 findings, 2 a node could not be looked at, 3 clean but not all measured
 };
 
 std::string report_text(const CheckReport& report);

@@ -1,6 +1,7 @@
 #include "yoke/cli/findings_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "yoke/report/table.h"
 
@@ -27,6 +28,20 @@ std::string findings_text(const std::vector<Finding>& findings) {
            indented("costs", finding.consequence) + indented("fix", finding.fix) + "\n";
   }
   return out;
+}
+
+std::string withheld_text(const std::vector<Finding>& withheld, double taken) {
+  if (withheld.empty()) return "";
+  std::vector<std::string> names;
+  for (const Finding& finding : withheld) {
+    std::string name = finding.rule;
+    if (finding.node) name += " of " + *finding.node + (finding.subject ? " " + *finding.subject : "");
+    names.push_back(std::move(name));
+  }
+  return fmt::format(
+      "Not judged, as it was measured while the CPU was {:.0f}% busy with other programs: {}.\n"
+      "Measure again when the machines are idle.\n",
+      taken * 100, fmt::join(names, ", "));
 }
 
 Document findings_json(const std::vector<Finding>& findings) {

@@ -11,6 +11,8 @@ namespace yoke {
 constexpr std::size_t kFindingsWidth = 100;  // columns
 
 std::string findings_text(const std::vector<Finding>& findings);
+// What a busy machine keeps from being judged: one line that names it. `taken`: the share of the CPU that others took.
+std::string withheld_text(const std::vector<Finding>& withheld, double taken);
 Document findings_json(const std::vector<Finding>& findings);
 
 }  // namespace yoke

@@ -5,9 +5,11 @@
 
 namespace yoke {
 
-std::vector<Finding> judge_link_test(const LinkTestResult& result, const Cluster& cluster,
-                                     const std::vector<NodePair>& pairs) {
-  return judge(survey_of(result, cluster, pairs), kNeedsLinks | kNeedsAddresses | kNeedsRates | kNeedsCollective);
+void judge_link_test(LinkTestResult& result, const Cluster& cluster, const std::vector<NodePair>& pairs) {
+  constexpr Needs kParts = kNeedsLinks | kNeedsAddresses | kNeedsRates | kNeedsCollective;
+  const Survey survey = survey_of(result, cluster, pairs);
+  result.findings = judge(survey, kParts);
+  result.withheld = withheld(survey, kParts);
 }
 
 std::vector<Finding> judge_discovery(const DiscoverResult& result) {

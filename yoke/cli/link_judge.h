@@ -10,9 +10,8 @@
 
 namespace yoke {
 
-// `pairs` are those that were measured, in the result's order.
-std::vector<Finding> judge_link_test(const LinkTestResult& result, const Cluster& cluster,
-                                     const std::vector<NodePair>& pairs);
+// Fills its findings, and what was withheld. `pairs` are those that were measured, in the result's order.
+void judge_link_test(LinkTestResult& result, const Cluster& cluster, const std::vector<NodePair>& pairs);
 
 // About cables, and about addresses where they were adopted: what is only proposed is right.
 std::vector<Finding> judge_discovery(const DiscoverResult& result);

@@ -46,9 +46,10 @@ LinkTestResult healthy_result() {
   return result;
 }
 
-std::vector<Finding> judge_pair(const LinkTestResult& result) {
+std::vector<Finding> judge_pair(LinkTestResult result) {
   const Cluster cluster = test_pair();
-  return judge_link_test(result, cluster, pairs_of(cluster, {}));
+  judge_link_test(result, cluster, pairs_of(cluster, {}));
+  return result.findings;
 }
 
 std::vector<std::string> rules_of(const LinkTestResult& result) {
@@ -179,6 +180,46 @@ TEST(LinkJudge, RatesByTcpOnFastHalvesAreAFloorOfWhichOnlyTheLowestTell) {
   EXPECT_EQ(rules_of(result), Rules{}) << "as a healthy pair without perftest";
   set_alone(result, "B", 12.9_Gbps);
   EXPECT_EQ(rules_of(result), Rules{"half-degraded"});
+}
+
+TEST(LinkJudge, TwoMeasurementsThatDifferAreToldAsThatAndNeverHealthy) {
+  LinkTestResult result = healthy_result();
+  set_alone(result, "B", 40_Gbps);
+  for (LinkPhase& phase : result.pairs[0].phases) {
+    if (phase.kind == LinkPhaseKind::kAlone && phase.rates[0].half == "B") phase.rates[0].again = 95_Gbps;
+  }
+  const auto findings = judge_pair(result);
+  ASSERT_EQ(rules_of(result), Rules{"rail-unstable"});
+  EXPECT_NE(findings[0].what.find("carries 40 Gb/s and, measured again, 95 Gb/s"), std::string::npos)
+      << findings[0].what;
+}
+
+TEST(LinkJudge, WhatABusyMachineCarriesByTcpIsNotJudgedAndThatIsSaid) {
+  LinkTestResult result = healthy_result();
+  result.expected->half_rate = 2_Gbps;
+  result.pairs[0].transport = "tcp";
+  result.all_reduce->carrier = "direct";
+  for (LinkPhase& phase : result.pairs[0].phases) {
+    for (HalfRate& rate : phase.rates) rate.rate = 1.99_Gbps;
+  }
+  result.all_reduce->large_bus_bandwidth = 0.2_GBps;
+  set_alone(result, "B", 1.4_Gbps);
+  const Cluster cluster = test_pair();
+  judge_link_test(result, cluster, pairs_of(cluster, {}));
+  ASSERT_EQ(result.findings.size(), 1U);
+  EXPECT_EQ(result.findings[0].rule, "half-slow");
+  EXPECT_TRUE(result.withheld.empty());
+  for (LinkPhase& phase : result.pairs[0].phases) phase.loads = {{"spark-1", 1, 0.9}, {"spark-2", 1, 0.1}};
+  judge_link_test(result, cluster, pairs_of(cluster, {}));
+  EXPECT_TRUE(result.findings.empty());
+  ASSERT_EQ(result.withheld.size(), 1U);
+  EXPECT_EQ(result.withheld[0].rule, "half-slow");
+  set_alone(result, "B", 0.26_Gbps);
+  EXPECT_EQ(rules_of(result), Rules{"half-degraded"}) << "as no load makes it";
+  EXPECT_NE(judge_pair(result)[0].evidence.find("while the CPU was 90% busy"), std::string::npos);
+  result.pairs[0].transport = "rdma";
+  set_alone(result, "B", 1.4_Gbps);
+  EXPECT_EQ(rules_of(result), Rules{"half-slow"}) << "RDMA takes no processor";
 }
 
 TEST(LinkJudge, TheCostOfATokenIsThatOf160AllReduces) {

@@ -6,6 +6,14 @@
 #include "yoke/cli/link_judge.h"
 
 namespace yoke {
+namespace {
+
+bool names_slow_collective(const std::vector<Finding>& findings) {
+  return std::any_of(findings.begin(), findings.end(),
+                     [](const Finding& finding) { return finding.rule == "collective-slow"; });
+}
+
+}  // namespace
 
 LinkSurveyOptions link_survey_of(const Cluster& cluster, const std::vector<NodePair>& pairs) {
   LinkSurveyOptions options;
@@ -13,10 +21,9 @@ LinkSurveyOptions link_survey_of(const Cluster& cluster, const std::vector<NodeP
                                      const std::vector<std::shared_ptr<Node>>& reached, CollectiveSink* progress) {
     return run_ranks({.transport = transport, .cluster = cluster, .reached = reached}, collective, progress);
   };
-  options.seems_slow = [cluster, pairs](const LinkTestResult& result) {
-    const std::vector<Finding> findings = judge_link_test(result, cluster, pairs);
-    return std::any_of(findings.begin(), findings.end(),
-                       [](const Finding& finding) { return finding.rule == "collective-slow"; });
+  options.seems_slow = [cluster, pairs](LinkTestResult result) {
+    judge_link_test(result, cluster, pairs);
+    return names_slow_collective(result.findings) || names_slow_collective(result.withheld);
   };
   return options;
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "yoke/cli/findings_text.h"
 #include "yoke/link/expectation.h"
 #include "yoke/report/table.h"
@@ -61,6 +63,30 @@ std::string rates_text(const PairResult& pair, const std::optional<LinkExpectati
   return table.rows.empty() ? "" : render_text(table, {.width = kUnlimitedWidth});
 }
 
+// What was measured twice, and what else the machines did.
+std::string repeats_text(const PairResult& pair) {
+  std::string text;
+  for (const LinkPhase& phase : pair.phases) {
+    for (const HalfRate& rate : phase.rates) {
+      if (!rate.again) continue;
+      text += fmt::format("Measured again, as it fell short: half {} from {} to {}{}: {}, then {}.\n", rate.half,
+                          rate.from, rate.to, phase.kind == LinkPhaseKind::kAlone ? " alone" : " beside the others",
+                          to_string(rate.rate), to_string(*rate.again));
+    }
+  }
+  return text;
+}
+
+double taken_meanwhile(const LinkTestResult& result) {
+  double taken = result.all_reduce ? result.all_reduce->taken : 0;
+  for (const PairResult& pair : result.pairs) {
+    for (const LinkPhase& phase : pair.phases) {
+      for (const NodeLoad& load : phase.loads) taken = std::max(taken, load.taken);
+    }
+  }
+  return taken;
+}
+
 std::string latency_text(const PairResult& pair) {
   Table table{.columns = {{.header = "half"},
                           {.header = "message", .align = TextAlign::kRight},
@@ -109,7 +135,7 @@ std::string pair_text(const PairResult& pair, const std::optional<LinkExpectatio
   }
   const std::string rates = rates_text(pair, expected);
   const std::string latency = latency_text(pair);
-  if (!rates.empty()) text += "\n" + rates;
+  if (!rates.empty()) text += "\n" + rates + repeats_text(pair);
   if (!latency.empty()) text += "\n" + latency;
   return text + "\n" + counters_text(pair);
 }
@@ -123,6 +149,9 @@ std::string link_test_text(const LinkTestResult& result) {
     text += fmt::format("All-reduce over {} nodes: {} on the bus with {}; {}.\n", result.all_reduce->ranks,
                         to_string(to_bits_per_second(result.all_reduce->large_bus_bandwidth)),
                         to_string(result.all_reduce->large_size), token_cost(*result.all_reduce));
+    if (const auto& again = result.all_reduce->large_bus_bandwidth_again) {
+      text += fmt::format("Measured again, as it fell short: {}.\n", to_string(to_bits_per_second(*again)));
+    }
   } else {
     text += fmt::format("No all-reduce was run: {}.\n", result.all_reduce_missing);
   }
@@ -132,9 +161,17 @@ std::string link_test_text(const LinkTestResult& result) {
   } else {
     text += "Nothing is known of what a half should carry: set fabric.half_rate or hardware in the cluster file.\n";
   }
-  if (result.findings.empty()) return text + "Verdict: the link is healthy.\n";
-  return text + fmt::format("Verdict: {} finding{}.\n\n{}", result.findings.size(),
-                            result.findings.size() == 1 ? "" : "s", findings_text(result.findings));
+  const double taken = taken_meanwhile(result);
+  if (taken >= kTakenMost) {
+    text += fmt::format("The CPU was up to {:.0f}% busy with other programs meanwhile.\n", taken * 100);
+  }
+  const std::string not_judged = withheld_text(result.withheld, taken);
+  if (result.findings.empty()) {
+    return text + (not_judged.empty() ? "Verdict: the link is healthy.\n" : "Verdict: none. " + not_judged);
+  }
+  return text + not_judged +
+         fmt::format("Verdict: {} finding{}.\n\n{}", result.findings.size(), result.findings.size() == 1 ? "" : "s",
+                     findings_text(result.findings));
 }
 
 }  // namespace yoke

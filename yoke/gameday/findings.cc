@@ -24,15 +24,6 @@ Document look(Scene& scene, const std::vector<std::string>& arguments) {
   return answer;
 }
 
-Document look_for_nothing(Scene& scene, std::vector<std::string> arguments,
-                          const std::vector<std::string>& words_again) {
-  Document answer = look(scene, arguments);
-  if (is_clean(answer)) return answer;
-  scene.say("once more: what else the machine does can look like this, and does not stay");
-  arguments.insert(arguments.end(), words_again.begin(), words_again.end());
-  return look(scene, arguments);
-}
-
 bool is_clean(const Document& answer) { return list_at(answer, "findings").items.empty(); }
 
 bool all_name(const Document& answer, const std::string& node, const std::string& half) {

@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 struct Findings : testing::Test {
-  // 'clean', 'broken', 'once' (broken the first time only) and 'fails', which gives no answer at all.
+  // 'clean', 'broken' and 'fails', which gives no answer at all.
   void SetUp() override {
     write_file_atomically(
         scratch.path() / "program",
@@ -25,9 +25,7 @@ struct Findings : testing::Test {
                     "case $1 in\n"
                     "clean) echo \"$clean\"; exit 3 ;;\n"
                     "broken) echo \"$broken\"; exit 1 ;;\n"
-                    "once) [ -e {0} ] && echo \"$clean\" && exit 0; touch {0}; echo \"$broken\"; exit 1 ;;\n"
-                    "fails) echo '{{\"error\": {{\"message\": \"nobody there\"}}}}'; exit 7 ;;\nesac\n",
-                    (scratch.path() / "seen").native()),
+                    "fails) echo '{{\"error\": {{\"message\": \"nobody there\"}}}}'; exit 7 ;;\nesac\n"),
         {.mode = 0755});
   }
 
@@ -51,12 +49,6 @@ TEST_F(Findings, NameANodeAndAHalf) {
   EXPECT_FALSE(all_name(answer, "spark-9", "B"));
   EXPECT_FALSE(all_name(answer, "a", "A"));
   EXPECT_FALSE(all_name(look(scene, {"clean"}), "a", "B")) << "nothing found names nothing";
-}
-
-TEST_F(Findings, ThatDoNotStayAreNoneAndThoseThatStayAre) {
-  EXPECT_TRUE(is_clean(look_for_nothing(scene, {"once"}, {"--force"})));
-  EXPECT_THAT(told, HasSubstr("$ yoke once --force --json"));
-  EXPECT_FALSE(is_clean(look_for_nothing(scene, {"broken"})));
 }
 
 TEST_F(Findings, AreNotWhatACommandFailsWith) {

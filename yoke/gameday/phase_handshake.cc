@@ -15,8 +15,8 @@ Seconds since(Instant start) { return to_seconds(real_clock().now() - start); }
 
 void discover(Venue& venue, Scene& scene) {
   const Instant start = real_clock().now();
-  const Document found = look_for_nothing(
-      scene, {"link", "discover", "--cluster", Venue::kFactoryFile, "-o", venue.cluster_word()}, {"--force"});
+  const Document found =
+      look(scene, {"link", "discover", "--cluster", Venue::kFactoryFile, "-o", venue.cluster_word()});
   scene.figure({.name = "discover", .value = since(start).value, .unit = "s"});
   const Cluster cluster = venue.cluster();
   Table table{

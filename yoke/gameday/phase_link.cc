@@ -92,7 +92,7 @@ void tell_half_b(Scene& scene, const std::string& name, const LinkRates& rates) 
 }
 
 void prove_link(const Venue& venue, Scene& scene) {
-  const Document answer = look_for_nothing(scene, link_test(venue));
+  const Document answer = look(scene, link_test(venue));
   const LinkRates rates = rates_of(answer);
   scene.show(rates.table);
   BarChart chart{.title = "What the cable carries one way", .value = {.label = "rate (Gb/s)"}};
@@ -112,7 +112,7 @@ void prove_link(const Venue& venue, Scene& scene) {
 
 void prove_nodes(const Venue& venue, Scene& scene) {
   if (const auto why = venue.why_no_network()) return scene.say("no check of the nodes: " + *why);
-  const Document answer = look_for_nothing(scene, {"check", "--cluster", venue.cluster_word()});
+  const Document answer = look(scene, {"check", "--cluster", venue.cluster_word()});
   if (find_at(answer, "not_measured")) scene.say("nothing was measured: " + text_at(answer, "not_measured"));
   scene.figure({.name = "rules", .value = number_at(answer, "rules"), .note = "of yoke check"});
   scene.expect(is_clean(answer), "yoke check is clean: no rule finds anything");
@@ -128,7 +128,7 @@ void pull_half(const Venue& venue, Scene& scene) {
   scene.figure({.name = "pulled half found in", .value = to_seconds(real_clock().now() - start).value, .unit = "s"});
   scene.expect(named, fmt::format("the pulled half is found: half B of {}, and nothing else", node));
   fault.clear();
-  scene.expect(is_clean(look_for_nothing(scene, check)), "the check is clean again");
+  scene.expect(is_clean(look(scene, check)), "the check is clean again");
 }
 
 // All that can be looked at is healthy then: state, carrier, addresses, MTU, counters. Only measuring tells.
@@ -148,7 +148,7 @@ void slow_half(const Venue& venue, Scene& scene) {
   fault.clear();
   std::vector<std::string> test_half = link_test(venue);
   test_half.insert(test_half.end(), {"--half", "B"});
-  const Document healed = look_for_nothing(scene, test_half);
+  const Document healed = look(scene, test_half);
   tell_half_b(scene, "healed half", rates_of(healed));
   scene.expect(is_clean(healed), "half B carries its rate again");
 }

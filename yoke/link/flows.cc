@@ -169,11 +169,13 @@ FlowOutcome move_bytes(std::vector<Socket>& listeners, const FlowRequest& reques
   FlowOutcome outcome;
   const Instant start = real_clock().now();
   const Seconds used = processor_time();
+  const ProcessorTimes times = read_processor_times();
   for (const Flow& flow : incoming) outcome.received.push_back({.window_bytes = -bytes_of(flow)});
   sleep_for(request.time);
   for (std::size_t i = 0; i < incoming.size(); ++i) outcome.received[i].window_bytes += bytes_of(incoming[i]);
   outcome.window = to_seconds(real_clock().now() - start);
   outcome.cores = (processor_time() - used) / outcome.window;
+  outcome.load = load_between(times, read_processor_times());
 
   sleep_for(kRunOut);
   sent_enough = true;

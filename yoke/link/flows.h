@@ -10,6 +10,7 @@
 #include "yoke/base/document.h"
 #include "yoke/base/units.h"
 #include "yoke/link/half_socket.h"
+#include "yoke/link/processor_load.h"
 
 namespace yoke {
 
@@ -39,7 +40,8 @@ struct FlowOutcome {
   std::vector<SentFlow> sent;          // as FlowRequest::send
   std::vector<ReceivedFlow> received;  // as the listeners
   Seconds window;
-  double cores = 0;  // what this process used of the processor in the window, in whole cores
+  double cores = 0;         // what this process used of the processor in the window, in whole cores
+  ProcessorLoad load = {};  // of the whole machine in the window
 };
 
 // `listeners`: one for each flow that comes in. Throws Error(kUnavailable, kTimeout) where a half does not connect.

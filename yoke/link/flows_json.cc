@@ -31,11 +31,21 @@ void visit_fields(Visitor& visit, ReceivedFlow& flow) {
 }
 
 template <class Visitor>
+void visit_fields(Visitor& visit, ProcessorLoad& load) {
+  visit.required("busy", load.busy);
+  visit.required("stolen", load.stolen);
+  visit.required("throttled", load.throttled);
+  visit.required("cores", load.cores);
+  visit.required("machine", load.machine);
+}
+
+template <class Visitor>
 void visit_fields(Visitor& visit, FlowOutcome& outcome) {
   visit.optional("sent", outcome.sent);
   visit.optional("received", outcome.received);
   visit.required("window", outcome.window);
   visit.required("cores", outcome.cores);
+  visit.required("load", outcome.load);
 }
 
 Document to_json(const FlowRequest& request) { return to_document(request); }

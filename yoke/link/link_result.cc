@@ -12,11 +12,13 @@ namespace {
 constexpr int kSchema = 1;
 
 Document to_document_of(const HalfRate& rate) {
-  return Document::map({{"half", Document::string(rate.half)},
-                        {"from", Document::string(rate.from)},
-                        {"to", Document::string(rate.to)},
-                        {"rate", to_document(rate.rate)},
-                        {"retransmits", Document::number(rate.retransmits)}});
+  Document document = Document::map({{"half", Document::string(rate.half)},
+                                     {"from", Document::string(rate.from)},
+                                     {"to", Document::string(rate.to)},
+                                     {"rate", to_document(rate.rate)},
+                                     {"retransmits", Document::number(rate.retransmits)}});
+  if (rate.again) document.add("again", to_document(*rate.again));
+  return document;
 }
 
 template <class Item, class Make>
@@ -27,12 +29,13 @@ Document list_of(const std::vector<Item>& items, const Make& make) {
 }
 
 Document to_document_of(const LinkPhase& phase) {
-  return Document::map(
-      {{"kind", to_document(phase.kind)},
-       {"rates", list_of(phase.rates, [](const HalfRate& rate) { return to_document_of(rate); })},
-       {"cores", list_of(phase.loads, [](const NodeLoad& load) {
-          return Document::map({{"node", Document::string(load.node)}, {"used", Document::number(load.cores)}});
-        })}});
+  return Document::map({{"kind", to_document(phase.kind)},
+                        {"rates", list_of(phase.rates, [](const HalfRate& rate) { return to_document_of(rate); })},
+                        {"cores", list_of(phase.loads, [](const NodeLoad& load) {
+                           return Document::map({{"node", Document::string(load.node)},
+                                                 {"used", Document::number(load.cores)},
+                                                 {"taken", Document::number(load.taken)}});
+                         })}});
 }
 
 Document end_document(const HalfFacts& facts) {
@@ -87,6 +90,16 @@ BitsPerSecond LinkPhase::sum(const std::string& from) const {
   return sum;
 }
 
+std::optional<BitsPerSecond> LinkPhase::sum_again(const std::string& from) const {
+  BitsPerSecond sum{0};
+  for (const HalfRate& rate : rates) {
+    if (rate.from != from) continue;
+    if (!rate.again) return std::nullopt;
+    sum += *rate.again;
+  }
+  return sum;
+}
+
 std::optional<BitsPerSecond> PairResult::alone(const std::string& half, const std::string& from) const {
   for (const LinkPhase& phase : phases) {
     if (phase.kind != LinkPhaseKind::kAlone) continue;
@@ -113,16 +126,20 @@ Document to_json(const LinkTestResult& result) {
   }
   document.add("pairs", list_of(result.pairs, [](const PairResult& pair) { return to_document_of(pair); }));
   if (const auto& reduce = result.all_reduce) {
-    document.add("all_reduce", Document::map({{"ranks", Document::number(std::int64_t{reduce->ranks})},
-                                              {"carrier", Document::string(reduce->carrier)},
-                                              {"time_16k", to_document(reduce->small_time)},
-                                              {"large_size", to_document(reduce->large_size)},
-                                              {"large_bus_bandwidth", to_document(reduce->large_bus_bandwidth)}}));
+    Document all_reduce = Document::map({{"ranks", Document::number(std::int64_t{reduce->ranks})},
+                                         {"carrier", Document::string(reduce->carrier)},
+                                         {"time_16k", to_document(reduce->small_time)},
+                                         {"large_size", to_document(reduce->large_size)},
+                                         {"large_bus_bandwidth", to_document(reduce->large_bus_bandwidth)},
+                                         {"taken", Document::number(reduce->taken)}});
+    if (reduce->large_bus_bandwidth_again) all_reduce.add("again", to_document(*reduce->large_bus_bandwidth_again));
+    document.add("all_reduce", std::move(all_reduce));
   } else {
     document.add("all_reduce_missing", Document::string(result.all_reduce_missing));
   }
   if (result.all_reduce_failure) document.add("all_reduce_failure", Document::string(*result.all_reduce_failure));
   document.add("findings", to_document(result.findings));
+  if (!result.withheld.empty()) document.add("not_judged", to_document(result.withheld));
   return document;
 }
 

@@ -31,11 +31,13 @@ struct HalfRate {
   std::string from, to;  // nodes
   BitsPerSecond rate;    // of the payload, at the receiver
   std::int64_t retransmits = 0;
+  std::optional<BitsPerSecond> again = {};  // what a second measurement gave, where the first fell short
 };
 
 struct NodeLoad {
   std::string node;
   double cores = 0;  // used in the window
+  double taken = 0;  // share of the node's processors that others took meanwhile
 };
 
 struct LinkPhase {
@@ -43,7 +45,8 @@ struct LinkPhase {
   std::vector<HalfRate> rates;
   std::vector<NodeLoad> loads;
 
-  BitsPerSecond sum(const std::string& from) const;  // of what this node sends
+  BitsPerSecond sum(const std::string& from) const;                       // of what this node sends
+  std::optional<BitsPerSecond> sum_again(const std::string& from) const;  // of the second measurement
 };
 
 // Messages on a half that nothing else used, of one node.
@@ -98,6 +101,8 @@ struct AllReduceResult {
   Seconds small_time;   // of 16 KB, median of the slowest rank
   Bytes large_size;
   BytesPerSecond large_bus_bandwidth;
+  std::optional<BytesPerSecond> large_bus_bandwidth_again = {};  // of a second one, where the first was slow
+  double taken = 0;  // share of the head's processors that others took before and after
 };
 
 struct LinkExpectation {
@@ -114,6 +119,7 @@ struct LinkTestResult {
   // It was tried and came to no end; or NCCL was there and failed, and `all_reduce` is by sockets instead.
   std::optional<std::string> all_reduce_failure = {};
   std::vector<Finding> findings;
+  std::vector<Finding> withheld = {};  // what was not judged, as the machine was busy
 };
 
 // docs/link.md describes it.

@@ -2,24 +2,12 @@
 
 #include <algorithm>
 
+#include "yoke/base/fields.h"
+
 namespace yoke {
 namespace {
 
 std::string interface_name(const HalfFacts& facts) { return facts.interface ? facts.interface->name : ""; }
-
-void set_rate(HalfMeasurement& way, LinkPhaseKind kind, BitsPerSecond rate) {
-  switch (kind) {
-    case LinkPhaseKind::kAlone:
-      way.alone = rate;
-      return;
-    case LinkPhaseKind::kTogether:
-      way.together = rate;
-      return;
-    case LinkPhaseKind::kBothWays:
-      way.both_ways = rate;
-      return;
-  }
-}
 
 void set_delivery(HalfMeasurement& way, const HalfLatency& latency) {
   for (const PingResult& row : latency.rows) way.latency = std::min(way.latency.value_or(row.least), row.least);
@@ -40,7 +28,9 @@ HalfMeasurement way_of(const PairResult& pair, const PairHalfFacts& half, const 
                       .transport = pair.transport};
   for (const LinkPhase& phase : pair.phases) {
     for (const HalfRate& rate : phase.rates) {
-      if (rate.half == half.name && rate.from == from) set_rate(way, phase.kind, rate.rate);
+      if (rate.half != half.name || rate.from != from) continue;
+      way.set_rate(to_document(phase.kind).text, rate.rate, rate.again);
+      for (const NodeLoad& load : phase.loads) way.taken = std::max(way.taken, load.taken);
     }
   }
   for (const HalfLatency& latency : pair.latencies) {
@@ -111,7 +101,9 @@ Measurement measurement_of(const LinkTestResult& result) {
                                                   .carrier = reduce->carrier,
                                                   .small_time = reduce->small_time,
                                                   .large_size = reduce->large_size,
-                                                  .large_bus_bandwidth = reduce->large_bus_bandwidth};
+                                                  .large_bus_bandwidth = reduce->large_bus_bandwidth,
+                                                  .large_bus_bandwidth_again = reduce->large_bus_bandwidth_again,
+                                                  .taken = reduce->taken};
   }
   measurement.all_reduce_failure = result.all_reduce_failure;
   return measurement;

@@ -54,20 +54,26 @@ TEST(MeasurePhases, AHealthyLinkIsMeasuredOnce) {
   EXPECT_EQ(transport.moves, kPhases);
 }
 
-TEST(MeasurePhases, AWindowThatFellShortIsMeasuredAgainAndTheBetterCounts) {
+TEST(MeasurePhases, AWindowThatFellShortIsMeasuredAgainAndBothAreKept) {
   ScriptedTransport transport({0.6, 1.99});
   const PairResult result = phases_of(transport);
   EXPECT_EQ(transport.moves, kPhases + 1);
-  EXPECT_EQ(result.alone("A", "spark-1"), BitsPerSecond{1.99e9});
+  EXPECT_EQ(result.alone("A", "spark-1"), BitsPerSecond{0.6e9});
+  EXPECT_EQ(result.phases[0].rates[0].again, BitsPerSecond{1.99e9});
+  EXPECT_EQ(result.phases[1].rates[0].again, std::nullopt);
   ScriptedTransport together({1.99, 1.99, 1.99, 1.99, 0.9, 1.9});
-  EXPECT_EQ(phases_of(together).find(LinkPhaseKind::kTogether, "spark-1")->sum("spark-1"), BitsPerSecond{3.8e9});
+  const PairResult shared = phases_of(together);
+  const LinkPhase* phase = shared.find(LinkPhaseKind::kTogether, "spark-1");
+  EXPECT_EQ(phase->sum("spark-1"), BitsPerSecond{1.8e9});
+  EXPECT_EQ(phase->sum_again("spark-1"), BitsPerSecond{3.8e9});
   EXPECT_EQ(together.moves, kPhases + 1);
 }
 
 TEST(MeasurePhases, WhatStaysSlowIsTold) {
   ScriptedTransport transport({0.3, 0.25});
   const PairResult result = phases_of(transport);
-  EXPECT_EQ(result.alone("A", "spark-1"), BitsPerSecond{0.3e9}) << "the better of two";
+  EXPECT_EQ(result.alone("A", "spark-1"), BitsPerSecond{0.3e9});
+  EXPECT_EQ(result.phases[0].rates[0].again, BitsPerSecond{0.25e9});
   EXPECT_EQ(result.alone("B", "spark-2"), BitsPerSecond{0.25e9});
   EXPECT_EQ(transport.moves, kPhases + 4) << "together they carry what each carries alone: nothing falls short there";
 }

@@ -109,7 +109,12 @@ class TcpTransport final : public PairTransport {
       phase.rates.push_back({pair_.halves[flow.half].name, nodes_[from]->name(), nodes_[to]->name(),
                              to_bits_per_second(rate), out.retransmits});
     }
-    for (std::size_t i = 0; i < 2; ++i) phase.loads.push_back({nodes_[i]->name(), outcomes[i].cores});
+    for (std::size_t i = 0; i < 2; ++i) {
+      // The nodes of a lab are one machine, which both of ours use.
+      const bool shared = outcomes[0].load.machine == outcomes[1].load.machine;
+      const double own = shared ? outcomes[0].cores + outcomes[1].cores : outcomes[i].cores;
+      phase.loads.push_back({nodes_[i]->name(), outcomes[i].cores, taken_share(outcomes[i].load, own)});
+    }
     return phase;
   }
 

@@ -16,6 +16,10 @@ void visit_fields(Visitor& visit, HalfMeasurement& half) {
   visit.optional("alone", half.alone);
   visit.optional("together", half.together);
   visit.optional("both_ways", half.both_ways);
+  visit.optional("alone_again", half.alone_again);
+  visit.optional("together_again", half.together_again);
+  visit.optional("both_ways_again", half.both_ways_again);
+  visit.optional("taken", half.taken);
   visit.optional("messages", half.messages);
   visit.optional("resent", half.resent);
   visit.optional("latency", half.latency);
@@ -37,6 +41,8 @@ void visit_fields(Visitor& visit, AllReduceMeasurement& all_reduce) {
   visit.required("time_16k", all_reduce.small_time);
   visit.required("large_size", all_reduce.large_size);
   visit.required("large_bus_bandwidth", all_reduce.large_bus_bandwidth);
+  visit.optional("again", all_reduce.large_bus_bandwidth_again);
+  visit.optional("taken", all_reduce.taken);
 }
 
 template <class Visitor>
@@ -92,13 +98,19 @@ struct PairReader {
 
   void read_phase(const Document& phase) {
     const auto kind = required<std::string>(phase, "kind");
+    double taken = 0;
+    for (const Document& load : items_of(phase, "cores")) {
+      if (const Document* share = load.find("taken")) taken = std::max(taken, from_document<double>(*share));
+    }
     for (const Document& rate : items_of(phase, "rates")) {
       const auto from = required<std::string>(rate, "from");
       const auto name = required<std::string>(rate, "half");
       const auto value = required<BitsPerSecond>(rate, "rate");
+      const Document* again = rate.find("again");
       for (auto& [half, measured] : halves) {
         if (half != name || measured.from != from) continue;
-        (kind == "alone" ? measured.alone : kind == "together" ? measured.together : measured.both_ways) = value;
+        measured.taken = std::max(measured.taken, taken);
+        measured.set_rate(kind, value, again ? std::optional(from_document<BitsPerSecond>(*again)) : std::nullopt);
       }
     }
   }
@@ -152,6 +164,19 @@ void read_pair(const Document& pair, Measurement& measurement) {
 
 }  // namespace
 
+void HalfMeasurement::set_rate(std::string_view phase, BitsPerSecond rate, std::optional<BitsPerSecond> second) {
+  if (phase == "alone") {
+    alone = rate;
+    alone_again = second;
+  } else if (phase == "together") {
+    together = rate;
+    together_again = second;
+  } else {
+    both_ways = rate;
+    both_ways_again = second;
+  }
+}
+
 Document to_json(const Measurement& measurement) { return write_fields(measurement); }
 Measurement measurement_from_json(const Document& document) { return read_fields<Measurement>(document); }
 
@@ -169,6 +194,11 @@ Measurement measurement_from_link_test(const Document& document) {
                               .small_time = required<Seconds>(*all_reduce, "time_16k"),
                               .large_size = required<Bytes>(*all_reduce, "large_size"),
                               .large_bus_bandwidth = required<BytesPerSecond>(*all_reduce, "large_bus_bandwidth")};
+    if (const Document* again = all_reduce->find("again")) {
+      measurement.all_reduce->large_bus_bandwidth_again = from_document<BytesPerSecond>(*again);
+    }
+    if (const Document* taken = all_reduce->find("taken"))
+      measurement.all_reduce->taken = from_document<double>(*taken);
   }
   if (const Document* failure = document.find("all_reduce_failure")) {
     measurement.all_reduce_failure = from_document<std::string>(*failure);

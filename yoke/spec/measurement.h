@@ -22,6 +22,11 @@ constexpr bool is_degraded(double share) { return share >= kDegradedLeast && sha
 // Two halves that do not disturb each other give twice one; below this they share something.
 constexpr double kTogetherLeast = 0.8;
 constexpr double kCollectiveLeast = 0.5;  // of what the halves carry both ways
+// Two measurements of the same thing, one after the other, differ by a few percent. Of the larger.
+constexpr double kSpreadMost = 0.2;
+// From this share of a node's processors on, taken by other programs, what TCP carries tells of the machine's load
+// rather than of the link.
+constexpr double kTakenMost = 0.25;
 // On a half that nothing else uses no message is ever sent again; two may be a spill of something else.
 constexpr std::int64_t kResentMost = 2;
 // One way, the quickest of thousands: a cable and two machines take some ten microseconds, a switch adds one.
@@ -48,12 +53,21 @@ struct HalfMeasurement {
   std::optional<BitsPerSecond> alone;      // of the payload, at the receiver; absent: not measured
   std::optional<BitsPerSecond> together;   // while all halves of the pair carry in this direction
   std::optional<BitsPerSecond> both_ways;  // while all halves carry in both directions
-  std::optional<std::int64_t> messages;    // small ones that `from` sent while nothing else used the half
-  std::optional<std::int64_t> resent;      // of them
-  std::optional<Seconds> latency;          // the quickest of them, one way
-  std::optional<std::string> failure;      // why nothing passed
+  // What a second measurement gave, where the first fell short.
+  std::optional<BitsPerSecond> alone_again = {};
+  std::optional<BitsPerSecond> together_again = {};
+  std::optional<BitsPerSecond> both_ways_again = {};
+  double taken = 0;  // share of the processors, of the busier node, that others took while this half was measured
+  std::optional<std::int64_t> messages;  // small ones that `from` sent while nothing else used the half
+  std::optional<std::int64_t> resent;    // of them
+  std::optional<Seconds> latency;        // the quickest of them, one way
+  std::optional<std::string> failure;    // why nothing passed
   friend bool operator==(const HalfMeasurement&, const HalfMeasurement&) = default;
 
+  // `phase`: "alone", "together", "both-ways".
+  void set_rate(std::string_view phase, BitsPerSecond rate, std::optional<BitsPerSecond> second);
+  // What a program has to share explains what TCP carries; RDMA takes no processor.
+  bool is_busy() const { return transport == "tcp" && taken >= kTakenMost; }
   bool is_lossy() const { return resent.value_or(0) > kResentMost; }
   bool is_late() const { return latency && *latency > kLatencyMost; }
   // Whether the other end, where we listened, refused: not what an address without a listener does.
@@ -73,6 +87,8 @@ struct AllReduceMeasurement {
   Seconds small_time;   // of 16 KB
   Bytes large_size;
   BytesPerSecond large_bus_bandwidth;
+  std::optional<BytesPerSecond> large_bus_bandwidth_again = {};  // of a second one, where the first was slow
+  double taken = 0;  // share of the head's processors that others took before and after
   friend bool operator==(const AllReduceMeasurement&, const AllReduceMeasurement&) = default;
 };
 
