@@ -55,6 +55,7 @@ inline Machine made_spark(int number) {
   machine.memory.swap_total = machine.memory.swap_free = Bytes{16LL << 30};
   machine.memory.cached = Bytes{8LL << 30};
   machine.memory.cma_total = Bytes{128LL << 20};
+  machine.memory.cma_free = Bytes{117LL << 20};
   Gpu gpu{.index = 0, .name = "NVIDIA GB10"};
   gpu.pci_address = "000f:01:00.0";
   gpu.compute_capability = "12.1";

@@ -8,15 +8,22 @@
 namespace yoke {
 namespace {
 
-// A GB10 whose power supply negotiation wedged: busy, yet under 1400 of 3003 MHz and 40 W.
 constexpr int kBusyPercent = 90;
-constexpr double kClockShareLeast = 0.47;
+// A GB10 whose power supply negotiation wedged is busy below these, in P0 and without a limit that NVML names. Its NVML
+// tells neither a highest clock nor a power limit on every release.
+constexpr int kGb10ClockLeast = 1400;
 constexpr double kGb10PowerLeast = 40;
-constexpr double kPowerShareLeast = 0.3;  // of the limit, where the GPU tells one
+// Of the highest clock and of the limit, where another GPU tells them.
+constexpr double kClockShareLeast = 0.47;
+constexpr double kPowerShareLeast = 0.3;
 
-bool draws_little(const Gpu& gpu) {
-  if (!gpu.power_w) return false;
-  return gpu.power_limit_w ? *gpu.power_w < kPowerShareLeast * *gpu.power_limit_w : *gpu.power_w < kGb10PowerLeast;
+bool is_stuck(const Gpu& gpu) {
+  if (gpu.utilization_percent.value_or(0) < kBusyPercent || !gpu.clock_mhz || !gpu.power_w) return false;
+  if (gpu.name.starts_with("NVIDIA GB10") && !gpu.name.starts_with("NVIDIA GB100")) {
+    return *gpu.clock_mhz < kGb10ClockLeast && *gpu.power_w < kGb10PowerLeast;
+  }
+  return gpu.clock_mhz_max && gpu.power_limit_w && *gpu.clock_mhz < kClockShareLeast * *gpu.clock_mhz_max &&
+         *gpu.power_w < kPowerShareLeast * *gpu.power_limit_w;
 }
 
 bool is_nvlink(const std::string& path) { return path.size() > 2 && path.starts_with("NV"); }
@@ -65,17 +72,16 @@ AdviceList find_stuck_gpus(const ClusterView& view) {
   for (const SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     for (const Gpu& gpu : node.machine->gpus) {
-      if (gpu.utilization_percent.value_or(0) < kBusyPercent || !gpu.clock_mhz || !gpu.clock_mhz_max) continue;
-      if (*gpu.clock_mhz >= kClockShareLeast * *gpu.clock_mhz_max || !draws_little(gpu)) continue;
-      list.push_back({.node = node.name,
-                      .subject = fmt::format("GPU {}", gpu.index.value_or(0)),
-                      .what = fmt::format("a GPU of {} is busy, but stuck at a low clock", node.name),
-                      .evidence = fmt::format("{}% busy at {} of {} MHz and {:.0f} W", *gpu.utilization_percent,
-                                              *gpu.clock_mhz, *gpu.clock_mhz_max, *gpu.power_w),
-                      .consequence = "everything takes two to three times as long, on all nodes that wait for it",
-                      .fix =
-                          "shut down, unplug the power supply at the wall for a minute, use the supply that came with "
-                          "the machine"});
+      if (!is_stuck(gpu)) continue;
+      list.push_back(
+          {.node = node.name,
+           .subject = fmt::format("GPU {}", gpu.index.value_or(0)),
+           .what = fmt::format("a GPU of {} is busy, but stuck at a low clock", node.name),
+           .evidence = fmt::format("{}% busy at {}{} MHz and {:.0f} W", *gpu.utilization_percent, *gpu.clock_mhz,
+                                   gpu.clock_mhz_max ? fmt::format(" of {}", *gpu.clock_mhz_max) : "", *gpu.power_w),
+           .consequence = "everything takes two to three times as long, on all nodes that wait for it",
+           .fix = "shut down and unplug the power supply at the wall for a minute, as a reboot does not clear "
+                  "it; use the supply that came with the machine"});
     }
   }
   return list;

@@ -41,7 +41,8 @@ bool applies(const Rule& rule, Needs parts) {
 }
 
 std::string names_of(Needs needs) {
-  constexpr std::string_view kNames[] = {"links", "addresses", "facts", "trials", "cabling", "rates", "collective"};
+  constexpr std::string_view kNames[] = {"links",   "addresses", "facts",      "trials",
+                                         "cabling", "rates",     "collective", "log"};
   std::vector<std::string_view> names;
   for (std::size_t bit = 0; bit < std::size(kNames); ++bit) {
     if (needs & (1U << bit)) names.push_back(kNames[bit]);
@@ -70,6 +71,7 @@ Needs parts_of(const Survey& survey) {
   Needs parts = 0;
   if (!survey.nodes.empty()) parts |= kNeedsLinks | kNeedsAddresses | kNeedsFacts | kNeedsTrials;
   if (survey.cabling) parts |= kNeedsCabling;
+  if (survey.log) parts |= kNeedsLog;
   if (survey.measurement) parts |= kNeedsRates;
   if (survey.measurement && (survey.measurement->all_reduce || survey.measurement->all_reduce_failure)) {
     parts |= kNeedsCollective;

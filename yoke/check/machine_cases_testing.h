@@ -444,7 +444,8 @@ inline std::vector<RuleCase> software_cases() {
       {"nccl-differs", "OtherBuild", [](Survey& f) { f.nodes[1].machine->nccl[0].build_id = "0123456789"; }},
       {"kernel-no-cma", "Kernel7",
        [](Survey& f) {
-         for (SurveyedNode& node : f.nodes) node.machine->kernel = "7.0.0-1019-nvidia";
+         for (SurveyedNode& node : f.nodes) node.machine->kernel = "7.0.0-31-generic";
+         f.nodes[0].machine->memory.cma_total = f.nodes[0].machine->memory.cma_free = Bytes{0};  // cured by kho=off
          f.nodes[1].machine->memory.cma_total = Bytes{0};
        }},
       {"kernel-differs", "OneUpdated", [](Survey& f) { f.nodes[1].machine->kernel = "6.17.0-1004-nvidia"; }, ""},

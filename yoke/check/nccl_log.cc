@@ -26,7 +26,10 @@ void keep_largest(std::optional<int>& most, std::optional<int> number) {
 void read_job(std::string_view line, NcclLog& log) {
   keep_largest(log.ranks, number_behind(line, " nranks "));
   keep_largest(log.nodes, number_behind(line, " nNodes "));
-  if (line.find("Init START") != std::string_view::npos) log.started = true;
+  if (line.find("Init START") != std::string_view::npos) {
+    log.started = true;
+    if (log.start_line.empty()) log.start_line = printable(trim(line), 200);
+  }
   if (line.find("Init COMPLETE") != std::string_view::npos) log.complete = true;
   if (const auto plugin = between(line, "Plugin Path : ", " ")) log.plugin = printable(*plugin, 120);
   if (line.find("Subnet-aware routing: overriding dev") != std::string_view::npos) ++log.route_overrides;
@@ -52,21 +55,38 @@ void add_warning(NcclLog& log, NcclWarning warning) {
   log.warnings.push_back(std::move(warning));
 }
 
+// Lines from which somebody has cut "host:1:1 [0] NCCL INFO ".
+bool is_bare_line(std::string_view line) {
+  constexpr std::array<std::string_view, 7> kBegins = {
+      "NET/IB : ",         "NET/IB: ", "NET/Socket : ", "Bootstrap : Using ",
+      "Bootstrap: Using ", "NET/OFI ", "Using network "};
+  const bool known = std::any_of(kBegins.begin(), kBegins.end(), [&](auto text) { return line.starts_with(text); });
+  const bool channel = (line.starts_with("Channel ") || line.starts_with("Ring ")) &&
+                       line.find(" via ") != std::string_view::npos && line.find(" -> ") != std::string_view::npos;
+  return known || channel;
+}
+
+void add_words(NcclLog& log, const std::string& name, std::string_view said) {
+  if (log.hosts.size() >= kHostsMost && !log.hosts.contains(name)) return;
+  ++log.lines;
+  read_job(said, log);
+  read_host(said, log.hosts[name]);
+}
+
 void add_line(NcclLog& log, std::string_view line) {
   read_version(line, log);  // the first rank prints it bare, without a host
   const std::size_t info = line.find("NCCL INFO ");
   const std::size_t warn = line.find("NCCL WARN ");
   const std::size_t at = std::min(info, warn);
   if (at == std::string_view::npos) {
+    if (read_nccl_tests(line, log.tests)) ++log.lines;
+    if (is_bare_line(line)) add_words(log, host_before(""), line);
     if (!log.error && tells_of_error(line)) log.error = printable(line, 300);
     return;
   }
   const std::string name = host_before(line.substr(0, at));
-  if (log.hosts.size() >= kHostsMost && !log.hosts.contains(name)) return;
-  ++log.lines;
   const std::string_view said = line.substr(at + 10);
-  read_job(said, log);
-  read_host(said, log.hosts[name]);
+  add_words(log, name, said);
   if (warn == at) add_warning(log, {name, printable(trim(said), 300)});
 }
 

@@ -4,76 +4,22 @@
 //
 //   const NcclLog log = parse_nccl_log(text);
 //   fmt::print("{}", describe(log));
-//   const std::vector<Finding> findings = judge(log);
+//   const std::vector<Finding> findings = judge({.log = log});  // rule.h
 #pragma once
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "yoke/base/document.h"
-#include "yoke/base/ip.h"
-#include "yoke/spec/finding.h"
+#include "yoke/spec/nccl_log.h"
 
 namespace yoke {
-
-// A connection's queue pair: "NCCL Dev 0 IbDev 0 Port 1 qpn 576 mtu 3 GID 3 (0/1064A8C0FFFF0000)".
-struct NcclQueue {
-  int device = 0;  // a place in NcclHost::devices
-  int mtu = 0;     // of RDMA, in bytes
-  int gid_index = 0;
-  std::optional<Ipv4> ipv4;  // of the GID
-  bool link_local = false;   // the GID is fe80::
-  friend auto operator<=>(const NcclQueue&, const NcclQueue&) = default;
-};
-
-// A line "NCCL WARN …" as it stands, without those that are known to mean nothing.
-struct NcclWarning {
-  std::string host, text;
-  friend bool operator==(const NcclWarning&, const NcclWarning&) = default;
-};
-
-struct NcclHost {
-  std::vector<std::string> devices;            // RDMA, as "NET/IB : Using" lists them
-  std::map<std::string, std::string> pci;      // where each is, from its pciPath: "0002:01:00.0"
-  std::vector<std::string> socket_interfaces;  // as "NET/Socket : Using" lists them: "enP7s7:192.168.0.111"
-  std::optional<std::string> bootstrap;        // "enP7s7:192.168.1.10"
-  std::set<std::string> networks;              // "IB", "Socket", a plugin's name
-  std::map<std::string, int> channels;         // by way: "NET/IB/0", "NET/Socket/0", "P2P", "SHM"
-  std::optional<std::string> provider;         // of libfabric, under a plugin: "efa", "tcp;ofi_rxm"
-  int channels_gpu_direct = 0;
-  bool gpu_direct_enabled = false;            // for some device
-  std::set<std::string> gpu_direct_disabled;  // devices
-  std::set<NcclQueue> queues;
-  // What the number behind "NET/IB/" stands for, where the log says it: "Made virtual device [4] name=a+b … ndevs=2",
-  // or "Using [0]={[0] a:1/RoCE, [1] b:1/RoCE}", is two devices that NCCL uses as one.
-  std::map<int, std::vector<std::string>> virtual_devices;
-  bool no_device = false;  // "NET/IB : No device found."
-};
-
-struct NcclLog {
-  std::optional<std::string> version;  // "2.28.9+cuda13.0"
-  std::optional<int> ranks, nodes;     // of the largest communicator
-  std::map<std::string, NcclHost> hosts;
-  std::optional<std::string> plugin;  // a network plugin's file
-  int route_overrides = 0;            // "Subnet-aware routing: overriding dev"
-  bool listeners_capped = false;      // "ListenerRouting … advertised=2 observed=4"
-  bool tree_failed = false;
-  bool started = false;               // "Init START": newer releases say so before they begin
-  bool complete = false;              // a communicator came to be
-  std::vector<NcclWarning> warnings;  // each once, at most some
-  std::optional<std::string> error;   // the first line of the job's own in which it tells of an error or of a vain wait
-  int lines = 0;                      // that were NCCL's
-};
 
 NcclLog parse_nccl_log(std::string_view text);
 void add_nccl_log(NcclLog& log, std::string_view text);  // another file of the same job
 
 // A few lines: transport, interfaces, halves, MTU, GIDs, GPUDirect.
 std::string describe(const NcclLog& log);
-std::vector<Finding> judge(const NcclLog& log);
 Document to_json(const NcclLog& log);
 
 // Which PCI domain a device of a host is in, by its pciPath or by its name (roceP2p1s0f0): halves of a port differ in

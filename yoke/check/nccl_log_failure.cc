@@ -7,7 +7,7 @@
 #include <cctype>
 
 #include "yoke/check/nccl_log_read.h"
-#include "yoke/check/nccl_log_ways.h"
+#include "yoke/check/rules.h"
 
 namespace yoke {
 namespace {
@@ -18,7 +18,7 @@ enum class Tells {
 };
 
 struct Telling {
-  std::array<std::string_view, 3> words;  // any of them, in small letters; unused ones are empty
+  std::array<std::string_view, 4> words;  // any of them, in small letters; unused ones are empty
   Tells tells;
   std::string_view what, fix;
 };
@@ -41,11 +41,11 @@ constexpr std::array kTelling = {
             "the GPU driver is older than the CUDA that the job was built for",
             "update the driver, or take a container or package for the CUDA that 'yoke probe' shows"},
     Telling{
-        {"ibv_reg_mr", "unable to register memory", "cannot allocate memory"},
+        {"ibv_reg_mr", "ibv_create_cq", "unable to register memory", "cannot allocate memory"},
         Tells::kAlways,
         "memory could not be locked for RDMA",
         "'ulimit -l' must be unlimited: --ulimit memlock=-1 --cap-add=IPC_LOCK for a container, limits.d for a login "
-        "('yoke link setup' writes it); kernel 7.0.0-1019 has no memory for it at all ('yoke check')"},
+        "('yoke link setup' writes it); some kernels 7.0.0 have no memory for it at all ('yoke check': kernel-no-cma)"},
     Telling{{"out of memory"},
             Tells::kAlways,
             "the GPU has no memory left for NCCL's buffers",
@@ -121,18 +121,15 @@ std::string in_small_letters(std::string text) {
   return text;
 }
 
-Finding failure(std::optional<std::string> node, std::string what, std::string evidence, std::string fix) {
-  return {.rule = "nccl-failed",
-          .severity = Severity::kFault,
-          .node = std::move(node),
-          .subject = {},
+Advice failure(std::optional<std::string> node, std::string what, std::string evidence, std::string fix) {
+  return {.node = std::move(node),
           .what = std::move(what),
           .evidence = std::move(evidence),
           .consequence = "the job ends, or hangs",
           .fix = std::move(fix)};
 }
 
-std::optional<Finding> failure_by_warning(const NcclLog& log, Tells tells) {
+std::optional<Advice> failure_by_warning(const NcclLog& log, Tells tells) {
   for (const Telling& telling : kTelling) {
     if (telling.tells != tells) continue;
     for (const NcclWarning& warning : log.warnings) {
@@ -143,7 +140,7 @@ std::optional<Finding> failure_by_warning(const NcclLog& log, Tells tells) {
   return std::nullopt;
 }
 
-std::optional<Finding> failure_by_wait(const NcclLog& log) {
+std::optional<Advice> failure_by_wait(const NcclLog& log) {
   if (!log.error) return std::nullopt;
   for (const Wait& wait : kWaits) {
     if (!has_any(*log.error, wait.words)) continue;
@@ -160,26 +157,19 @@ bool tells_of_error(std::string_view line) {
          std::any_of(kWaits.begin(), kWaits.end(), [&](const Wait& wait) { return has_any(line, wait.words); });
 }
 
-std::optional<Finding> find_failure(const NcclLog& log) {
+AdviceList find_nccl_failures(const ClusterView& view) {
+  const NcclLog& log = *view.facts.log;
   const bool failed = !log.complete || log.error;
-  if (auto finding = failure_by_warning(log, Tells::kAlways)) return finding;
-  if (auto finding = failure_by_wait(log)) return finding;
-  if (auto finding = failure_by_warning(log, Tells::kUntilReady); finding && failed) return finding;
+  if (auto advice = failure_by_warning(log, Tells::kAlways)) return {*advice};
+  if (auto advice = failure_by_wait(log)) return {*advice};
+  if (auto advice = failure_by_warning(log, Tells::kUntilReady); advice && failed) return {*advice};
   const char* const fix = "NCCL's words are all there is: 'yoke check' looks at the machines and between them";
   if (failed && !log.warnings.empty()) {
-    return failure(log.warnings[0].host, "NCCL failed", log.warnings[0].text, fix);
+    return {failure(log.warnings[0].host, "NCCL failed", log.warnings[0].text, fix)};
   }
-  if (log.error) {
-    return failure({}, "a call of NCCL failed", *log.error,
-                   "no warning in the log says why: run with NCCL_DEBUG=INFO, and give the logs of all ranks");
-  }
-  if (!log.complete && log.started) {
-    return failure(
-        {}, "no communicator came to be", "Init START, but no Init COMPLETE",
-        fmt::format("{}; where the job still waits, a rank is missing or cannot be reached: 'yoke check'",
-                    log.ranks ? fmt::format("were all {} ranks started?", *log.ranks) : "were all started?"));
-  }
-  return std::nullopt;
+  if (!log.error) return {};
+  return {failure({}, "a call of NCCL failed", *log.error,
+                  "no warning in the log says why: run with NCCL_DEBUG=INFO, and give the logs of all ranks")};
 }
 
 }  // namespace yoke

@@ -68,6 +68,12 @@ void read_queue(std::string_view line, NcclHost& host) {
   NcclQueue queue{.device = *device, .mtu = mtu_bytes(*mtu), .gid_index = *gid, .ipv4 = {}};
   if (const auto text = between(line.substr(line.find(" GID ")), "(", ")")) read_gid(*text, queue);
   host.queues.insert(queue);
+  host.queue_lines.try_emplace(queue, printable(trim(line), 200));
+}
+
+// The first line of a kind, as it stands.
+void keep_line(NcclHost& host, const std::string& kind, std::string_view line) {
+  host.lines.try_emplace(kind, printable(trim(line), 200));
 }
 
 void read_channel(std::string_view line, NcclHost& host) {
@@ -83,7 +89,9 @@ void read_channel(std::string_view line, NcclHost& host) {
   } else {
     way = way.substr(0, way.find('/'));
   }
-  if (host.channels.size() < kListMost || host.channels.contains(std::string(way))) ++host.channels[printable(way, 40)];
+  if (host.channels.size() >= kListMost && !host.channels.contains(std::string(way))) return;
+  ++host.channels[printable(way, 40)];
+  keep_line(host, printable(way, 40), line);
 }
 
 // "[0]rocep1s0f1:1/RoCE [1]roceP2p1s0f1:1/RoCE". Releases 2.20 to 2.23 list those that they merged together:
@@ -143,23 +151,38 @@ void read_provider(std::string_view line, NcclHost& host) {
 void read_host(std::string_view line, NcclHost& host) {
   const auto has = [&](std::string_view text) { return line.find(text) != std::string_view::npos; };
   // A plugin's list looks the same: "NET/IBext_v10 : Using [0]rocep1s0f0:1/RoCE …".
-  if (has("NET/IB") && has(" : Using [")) return read_devices(line.substr(line.find("Using [")), host);
-  if (has("NET/IB : No device found")) host.no_device = true;
+  if (has("NET/IB") && has(" : Using [")) {
+    keep_line(host, "devices", line);
+    return read_devices(line.substr(line.find("Using [")), host);
+  }
+  if (const auto rank = number_behind(line, " rank "); rank && has(" nranks ")) host.ranks.insert(*rank);
+  if (has("NET/IB : No device found")) {
+    host.no_device = true;
+    keep_line(host, "no-device", line);
+  }
   if (has("NET/Socket : Using [")) {
+    keep_line(host, "sockets", line);
     host.socket_interfaces.clear();
     for (const Numbered& item : numbered(line.substr(line.find("Using [")), "<")) {
       host.socket_interfaces.push_back(printable(item.text, 80));
     }
   }
-  if (const auto network = between(line, "Using network ", "\n")) host.networks.insert(printable(trim(*network), 40));
-  if (has("NET/OFI Selected ")) read_provider(line, host);
+  if (const auto network = between(line, "Using network ", "\n")) {
+    host.networks.insert(printable(trim(*network), 40));
+    keep_line(host, "network", line);
+  }
+  if (has("NET/OFI Selected ")) {
+    keep_line(host, "provider", line);
+    read_provider(line, host);
+  }
   if (has("Made virtual device")) read_virtual_device(line, host);
   if (has("pciPath=")) read_pci_path(line, host);
   if (has("GPU Direct RDMA Enabled")) host.gpu_direct_enabled = true;
   if (has("GPU Direct RDMA Disabled")) {
     if (const auto device = between(line, "'", "'")) host.gpu_direct_disabled.insert(printable(*device, 80));
   }
-  if (has("Channel ") && has(" via ")) read_channel(line, host);
+  // Releases before 2.6 call a channel a ring: "Ring 00 : 35 -> 34 [send] via NET/Socket/0".
+  if ((has("Channel ") || has("Ring ")) && has(" via ")) read_channel(line, host);
   if (has(" qpn ") && has(" GID ")) read_queue(line, host);
 }
 

@@ -18,6 +18,9 @@ std::string host_before(std::string_view before);
 // What a host says of itself: its devices, networks, channels and queues.
 void read_host(std::string_view line, NcclHost& host);
 
+// What nccl-tests prints: its ranks, the rows of its table, its average. Whether the line is one of them.
+bool read_nccl_tests(std::string_view line, NcclTestsResult& tests);
+
 // Whether a line that is not NCCL's tells that the job failed in it, or waited for it in vain.
 bool tells_of_error(std::string_view line);
 

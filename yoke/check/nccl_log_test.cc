@@ -125,6 +125,7 @@ TEST(NcclLog, FailuresAreExplainedInWords) {
       {"Multiple Ranks are using the same GPU/Partition. Set NCCL_MULTI_RANK_GPU_ENABLE=1", "two ranks"},
       {"Call to ibv_reg_mr failed with error Cannot allocate memory", "locked for RDMA"},
       {"NET/IB : Unable to register memory", "locked for RDMA"},
+      {"Call to ibv_create_cq failed with error Cannot allocate memory", "locked for RDMA"},
       {"Bootstrap : no socket interface found", "no interface to meet"},
       {"Call to connect to 172.17.0.1<41235> failed : Connection refused", "could not be reached over TCP"},
       {"socketPollConnect: connect to 10.0.0.2<4000> returned No route to host, exceeded error retry count",
@@ -190,12 +191,114 @@ TEST(NcclLog, ErrorsOfPyTorchAreFailures) {
   }
 }
 
-TEST(NcclLog, AStartWithoutAnEndIsAFailureAndALogThatShowsNeitherIsNot) {
+TEST(NcclLog, AStartWithoutAnEndWasCutOrHungAndALogThatShowsNeitherIsNoFinding) {
   const std::string start = "a:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 busId f01000 - Init START\n";
   const std::vector<Finding> findings = judge(parse_nccl_log(start));
   ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "nccl-log-cut");
+  EXPECT_EQ(findings[0].severity, Severity::kWarning);
+  EXPECT_THAT(findings[0].what, HasSubstr("it was cut here, or the job hung"));
+  EXPECT_EQ(findings[0].evidence, "comm 0x1 rank 0 nranks 2 busId f01000 - Init START");
   EXPECT_THAT(findings[0].fix, HasSubstr("were all 2 ranks started?"));
-  EXPECT_THAT(rules_of(parse_nccl_log("a:1:1 [0] NCCL INFO NET/IB : Using network IB\n")), IsEmpty());
+  EXPECT_THAT(describe(parse_nccl_log(start)), HasSubstr("ends before Init COMPLETE"));
+  EXPECT_THAT(describe(parse_nccl_log(start)), Not(HasSubstr("no communicator came to be")));
+  const NcclLog neither = parse_nccl_log("a:1:1 [0] NCCL INFO NET/IB : Using network IB\n");
+  EXPECT_THAT(rules_of(neither), IsEmpty());
+  EXPECT_THAT(describe(neither), Not(HasSubstr("communicator")));
+}
+
+TEST(NcclLog, ASlowResultOfNcclTestsIsTheProofOfTheDegradedState) {
+  const std::string ranks =
+      "#  Rank  0 Group  0 Pid   4711 on    spark-a device  0 [000f:01:00] NVIDIA GB10\n"
+      "#  Rank  1 Group  0 Pid   4712 on    spark-b device  0 [000f:01:00] NVIDIA GB10\n";
+  const std::string small =
+      "     1048576    262144     float     sum      -1    400.2    2.62    2.62      0    401.1    "
+      "2.61    2.61      0\n";
+  const std::string large =
+      "  1073741824  268435456   float     sum      -1  379412    2.83    2.83      0   379020     "
+      "2.83    2.83      0\n";
+  const NcclLog log = parse_nccl_log(ranks + small + large + "# Avg bus bandwidth    : 2.72\n");
+  EXPECT_EQ(log.lines, 5);
+  EXPECT_THAT(describe(log), HasSubstr("nccl-tests: 2.83 GB/s with 1 GiB, 2.72 GB/s on average on the bus"));
+  const std::vector<Finding> findings = judge(log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].rule, "nccl-slow");
+  EXPECT_THAT(findings[0].what, HasSubstr("2.83 GB/s on the bus between 2 machines with NVIDIA GB10, 11%"));
+  EXPECT_THAT(findings[0].evidence, testing::StartsWith("1073741824  268435456   float"));
+  EXPECT_THAT(findings[0].fix, HasSubstr("power"));
+  EXPECT_THAT(rules_of(parse_nccl_log(ranks + "# Avg bus bandwidth    : 2.83\n")), ElementsAre("nccl-slow"));
+  // As a healthy pair, as small messages are, and as one machine alone.
+  EXPECT_THAT(
+      rules_of(parse_nccl_log(ranks + "1073741824 268435456 float sum -1 49000 21.9 21.9 0 49000 21.9 21.9 0\n")),
+      IsEmpty());
+  EXPECT_THAT(rules_of(parse_nccl_log(ranks + "65536 16384 float sum -1 60 1.09 1.09 0 60 1.09 1.09 0\n")), IsEmpty());
+  EXPECT_THAT(rules_of(parse_nccl_log(ranks.substr(0, ranks.find('\n') + 1) + large)), IsEmpty());
+}
+
+TEST(NcclLog, RowsThatAreNotNcclTestsAreNoResult) {
+  for (const char* const row :
+       {"1 2 3 4 5 6 7 8 9 10 11 12 13", "65536 16384 float", "x 16384 float sum -1 1 1 1 0 1 1 1 0",
+        "65536 16384 float sum -1 nan nan nan 0 1 1 1 0", "# Avg bus bandwidth", "# Rank"}) {
+    EXPECT_EQ(parse_nccl_log(row).lines, 0) << row;
+  }
+  EXPECT_EQ(parse_nccl_log("65536 16384 float 60.1 1.09 1.09 0e+00 60.3 1.08 1.08 0e+00").tests.bus_bandwidth,
+            BytesPerSecond{1.09e9})
+      << "older releases have no columns for the operation and the root";
+}
+
+TEST(NcclLog, TheFormsOfNccl24AreRead) {
+  const std::string found =
+      "a:1:1 [0] NCCL INFO NET/IB : No device found.\n"
+      "a:1:1 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0>\n"
+      "b:1:1 [0] NCCL INFO NET/IB : No device found.\n"
+      "b:1:1 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.2<0>\n";
+  ASSERT_THAT(rules_of(parse_nccl_log(found)), ElementsAre("nccl-tcp", "nccl-tcp")) << "no 'Using network' is said";
+  EXPECT_EQ(judge(parse_nccl_log(found))[0].evidence,
+            "NET/IB : No device found.; NET/Socket : Using [0]eth0:10.0.0.1<0>");
+  const NcclLog log = parse_nccl_log("a:1:1 [3] NCCL INFO Ring 00 : 35 -> 34 [send] via NET/Socket/0\n");
+  ASSERT_THAT(rules_of(log), ElementsAre("nccl-tcp"));
+  EXPECT_EQ(judge(log)[0].evidence, "Ring 00 : 35 -> 34 [send] via NET/Socket/0") << "a line of the log";
+}
+
+TEST(NcclLog, ChosenSocketsOfOneMachineAreNotUsed) {
+  const std::string chosen =
+      "box:1:1 [0] NCCL INFO NET/Socket : Using [0]eno1:10.0.0.1<0>\nbox:1:1 [0] NCCL INFO Using network Socket\n";
+  EXPECT_THAT(rules_of(parse_nccl_log(chosen)), IsEmpty());
+  EXPECT_THAT(describe(parse_nccl_log(chosen)), HasSubstr("if anything leaves this machine"));
+  std::string ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks += fmt::format("box:1:1 [{0}] NCCL INFO comm 0x1 rank {0} nranks 4 cudaDev {0} - Init COMPLETE\n", rank);
+  }
+  EXPECT_THAT(describe(parse_nccl_log(chosen + ranks)), HasSubstr("inside one machine"));
+  EXPECT_THAT(rules_of(parse_nccl_log(chosen + "box:1:1 [0] NCCL INFO comm 0x1 rank 0 nRanks 4 nNodes 2\n")),
+              ElementsAre("nccl-tcp"));
+}
+
+TEST(NcclLog, LinesWithoutTheirBeginningAreKnownByTheirText) {
+  const NcclLog log = parse_nccl_log(
+      "NET/IB : Using [0]rocep1s0f0:1/RoCE [1]roceP2p1s0f0:1/RoCE [RO]; OOB enP7s7:192.168.1.15<0>\n"
+      "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\nChannel 4 of the television came via cable\n");
+  EXPECT_EQ(log.lines, 2);
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
+}
+
+TEST(NcclLog, AllCausesOfAnErrorAreNamedTheLikeliestFirst) {
+  const std::string warning =
+      "a:1:1 [0] net_ib.cc:9 NCCL WARN NET/IB: Got completion with status=IBV_WC_RETRY_EXC_ERR(12)\n";
+  const std::string at_once = judge(parse_nccl_log(warning))[0].fix;
+  EXPECT_LT(at_once.find("GID"), at_once.find("MTU"));
+  EXPECT_LT(at_once.find("MTU"), at_once.find("cable"));
+  const std::string row = "1073741824 268435456 float sum -1 49000 21.9 21.9 0 49000 21.9 21.9 0\n";
+  const std::string later = judge(parse_nccl_log(row + warning))[0].fix;
+  EXPECT_LT(later.find("MTU"), later.find("GID")) << "it had worked";
+  const std::string modify =
+      "a:1:1 [0] ibvwrap.cc:9 NCCL WARN Call to ibv_modify_qp failed with error Connection timed out\n";
+  EXPECT_THAT(judge(parse_nccl_log(modify))[0].fix, Not(HasSubstr("CROSS_NIC")));
+  const std::string devices =
+      "a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [2]mlx5_2:1/RoCE [3]mlx5_3:1/RoCE [RO]; "
+      "OOB "
+      "eno1:10.0.0.1<0>\n";
+  EXPECT_THAT(judge(parse_nccl_log(devices + modify))[0].fix, HasSubstr("NCCL_CROSS_NIC=0"));
 }
 
 TEST(NcclLog, WarningsOfJobsThatRunWellAreNoFindings) {

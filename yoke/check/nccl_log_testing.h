@@ -6,6 +6,7 @@
 
 #include "yoke/base/files.h"
 #include "yoke/check/nccl_log.h"
+#include "yoke/check/rule.h"
 
 namespace yoke {
 
@@ -13,6 +14,8 @@ inline NcclLog load_nccl_log(const std::string& name) {
   return parse_nccl_log(
       read_file(std::filesystem::path(YOKE_SOURCE_DIR) / "tests/corpus/nccl_log_fuzz" / (name + ".log")));
 }
+
+inline std::vector<Finding> judge(const NcclLog& log) { return judge(Survey{.log = log}); }
 
 inline std::vector<std::string> rules_of(const NcclLog& log) {
   std::vector<std::string> rules;

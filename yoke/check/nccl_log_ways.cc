@@ -41,12 +41,18 @@ bool stays_inside(const NcclLog& log) {
   if (std::any_of(log.hosts.begin(), log.hosts.end(), leaves)) return false;
   if (log.ranks == 1) return true;
   if (log.nodes) return log.nodes == 1;
-  return log.hosts.size() == 1 && !log.hosts.begin()->second.channels.empty();
+  if (log.hosts.size() != 1) return false;
+  const NcclHost& host = log.hosts.begin()->second;
+  return !host.channels.empty() || (log.ranks && host.ranks.size() == static_cast<std::size_t>(*log.ranks));
 }
 
 }  // namespace
 
 std::set<std::string> networks_used(const NcclHost& host) {
+  // Releases before 2.5 say no "Using network": what they found is what they use.
+  if (net_channels(host) == 0 && host.networks.empty() && host.no_device && !host.socket_interfaces.empty()) {
+    return {"Socket"};
+  }
   if (net_channels(host) == 0) return host.networks;
   std::set<std::string> networks;  // of "NET/IB/0" what is between the slashes
   for (const auto& [way, count] : host.channels) {
@@ -64,7 +70,9 @@ bool uses_rdma(const NcclHost& host) {
 Transport transport_of(const NcclLog& log, const NcclHost& host) {
   if (stays_inside(log)) return Transport::kInside;
   const std::set<std::string> networks = networks_used(host);
-  if (networks.contains("Socket")) return Transport::kTcp;
+  // Inside one machine no network is used, whatever was chosen: a second host or a channel must show that one is.
+  const bool leaves = log.hosts.size() > 1 || log.nodes.value_or(1) > 1 || net_channels(host) > 0;
+  if (networks.contains("Socket")) return leaves ? Transport::kTcp : Transport::kTcpIfAny;
   if (uses_rdma(host)) return Transport::kRdma;
   if (!networks.empty()) {
     const std::string provider = host.provider.value_or("");

@@ -12,8 +12,9 @@ enum class Transport {
   kUntold,
   kInside,  // nothing leaves the machine: what NCCL says of networks does not matter
   kRdma,
-  kTcp,     // also where other ranks of the same host do RDMA
-  kPlugin,  // that is not known to be either
+  kTcp,       // also where other ranks of the same host do RDMA
+  kTcpIfAny,  // NCCL chose TCP, and nothing in the log shows that anything leaves the machine
+  kPlugin,    // that is not known to be either
 };
 // By the channels where the log shows some that leave the machine, else by the network that NCCL chose.
 Transport transport_of(const NcclLog& log, const NcclHost& host);
@@ -33,8 +34,5 @@ HalvesUsed halves_used(const NcclHost& host);
 
 std::string channel_words(const NcclHost& host);  // "4 by NET/IB/0, 4 by NET/IB/1"
 std::string device_name(const NcclHost& host, int device);
-
-// Why the job failed or did not start, in words where a warning tells it; nothing where it did neither.
-std::optional<Finding> find_failure(const NcclLog& log);
 
 }  // namespace yoke

@@ -48,6 +48,9 @@ std::string transport_words(const NcclLog& log, const NcclHost& host) {
       return rdma_words(host);
     case Transport::kTcp:
       return tcp_words(host);
+    case Transport::kTcpIfAny:
+      return fmt::format("TCP (NET/Socket) over {} if anything leaves this machine, which the log does not show",
+                         joined_or(host.socket_interfaces, ", ", "an interface that it does not name"));
     case Transport::kPlugin:
       return plugin_words(host);
     case Transport::kUntold:
@@ -93,6 +96,19 @@ std::string merged_words(const NcclHost& host, const std::vector<std::string>& p
                      one_domain ? ": the ports of one PCI domain, not the halves of a port" : "");
 }
 
+std::string tests_words(const NcclTestsResult& tests) {
+  std::vector<std::string> parts;
+  if (tests.size) parts.push_back(fmt::format("{} with {}", to_string(tests.bus_bandwidth), to_string(*tests.size)));
+  if (tests.average) parts.push_back(fmt::format("{} on average", to_string(*tests.average)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string_view completion_words(const NcclLog& log) {
+  if (log.complete) return "";
+  if (log.error || !log.warnings.empty()) return ", no communicator came to be";
+  return log.started ? ", ends before Init COMPLETE" : "";
+}
+
 void add_line(std::string& out, std::string_view name, const std::string& words) {
   if (!words.empty()) out += fmt::format("  {:<12} {}\n", name, words);
 }
@@ -102,7 +118,7 @@ void add_line(std::string& out, std::string_view name, const std::string& words)
 std::string describe(const NcclLog& log) {
   std::string out = fmt::format("NCCL {}{}{}\n", log.version.value_or("of an untold version"),
                                 log.ranks ? fmt::format(", {} rank{}", *log.ranks, *log.ranks == 1 ? "" : "s") : "",
-                                log.complete ? "" : ", no communicator came to be");
+                                completion_words(log));
   for (const auto& [name, host] : log.hosts) {
     out += name + "\n";
     add_line(out, "transport", transport_words(log, host));
@@ -114,6 +130,9 @@ std::string describe(const NcclLog& log) {
     add_line(out, "packets", mtu_words(host));
     add_line(out, "GIDs", gid_words(host));
     add_line(out, "GPUDirect", gpu_direct_words(host));
+  }
+  if (const std::string words = tests_words(log.tests); !words.empty()) {
+    out += fmt::format("nccl-tests: {} on the bus\n", words);
   }
   if (log.plugin) out += fmt::format("plugin: {}\n", *log.plugin);
   return out;

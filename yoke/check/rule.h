@@ -27,7 +27,8 @@ inline constexpr Needs kNeedsTrials = 1U << 3U;     // pings, connections, names
 inline constexpr Needs kNeedsCabling = 1U << 4U;    // who hears whom
 inline constexpr Needs kNeedsRates = 1U << 5U;      // what the halves carry
 inline constexpr Needs kNeedsCollective = 1U << 6U;  // an all-reduce over all nodes
-inline constexpr Needs kNeedsAll = (1U << 7U) - 1;
+inline constexpr Needs kNeedsLog = 1U << 7U;         // the log of a job that used NCCL
+inline constexpr Needs kNeedsAll = (1U << 8U) - 1;
 Needs parts_of(const Survey& survey);  // what it holds
 
 // A finding without what the table knows of its rule.

@@ -1,5 +1,6 @@
 // For each rule of the table cases that trigger it and no other.
 #pragma once
+#include "yoke/check/log_cases_testing.h"
 #include "yoke/check/machine_cases_testing.h"
 
 namespace yoke {
@@ -86,7 +87,8 @@ inline std::vector<RuleCase> cabling_cases() {
 
 inline std::vector<RuleCase> all_cases() {
   std::vector<RuleCase> all = link_cases();
-  for (auto more : {device_cases(), software_cases(), cabling_cases()}) all.insert(all.end(), more.begin(), more.end());
+  for (auto more : {device_cases(), software_cases(), cabling_cases(), log_cases()})
+    all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 

@@ -122,7 +122,7 @@ constexpr std::array kRules = {
          find_bad_nccl_builds},
     Rule{"nccl-no-ring", kWarning, "NCCL before 2.30.7 on a ring", kNeedsFacts, "", find_nccl_without_rings},
     Rule{"nccl-differs", kWarning, "nodes have different NCCL libraries", kNeedsFacts, "", find_differing_nccls},
-    Rule{"kernel-no-cma", kFault, "a kernel without memory for RDMA (7.0.0-1019)", kNeedsFacts, "",
+    Rule{"kernel-no-cma", kFault, "a kernel that counts more free CMA memory than it has", kNeedsFacts, "",
          find_kernels_without_cma},
     Rule{"kernel-differs", kWarning, "nodes run different kernels", kNeedsFacts, "", find_differing_kernels},
     Rule{"driver-differs", kWarning, "nodes run different GPU drivers", kNeedsFacts, "", find_differing_drivers},
@@ -137,6 +137,19 @@ constexpr std::array kRules = {
     Rule{"gpu-dead", kFault, "a GPU is on the bus but does not work", kNeedsFacts, "", find_dead_gpus},
     Rule{"gpu-stuck", kFault, "a GPU under load stays at a low clock and power", kNeedsFacts, "", find_stuck_gpus},
     Rule{"gpu-off-nvlink", kFault, "a GPU is missing from the NVLink matrix", kNeedsFacts, "", find_gpus_off_nvlink},
+    Rule{"nccl-failed", kFault, "a job failed or hung, or its ranks never met", kNeedsLog, "", find_nccl_failures,
+         Scope::kCluster},
+    Rule{"nccl-tcp", kFault, "ranks talk TCP", kNeedsLog, "nccl-slow", find_nccl_tcp},
+    Rule{"nccl-ring-collapse", kFault, "NCCL does not use all cables of a ring", kNeedsLog, "nccl-failed",
+         find_nccl_ring_collapse},
+    Rule{"nccl-connect", kFault, "RDMA connections could not be made, or packets were not answered", kNeedsLog,
+         "nccl-failed", find_nccl_failed_connections},
+    Rule{"nccl-slow", kFault, "nccl-tests reaches less than half of what the machines' network gives", kNeedsLog, "",
+         find_nccl_slow_results, Scope::kCluster},
+    Rule{"nccl-log-cut", kWarning, "a log ends before a communicator is complete", kNeedsLog, "", find_nccl_cut_logs},
+    Rule{"nccl-one-half", kWarning, "one half of a Spark's port is used", kNeedsLog, "nccl-slow", find_nccl_one_half},
+    Rule{"nccl-gid-link-local", kWarning, "a device uses its fe80:: GID", kNeedsLog, "", find_nccl_link_local_gids},
+    Rule{"nccl-mtu-small", kWarning, "RDMA packets of less than 4096 bytes", kNeedsLog, "", find_nccl_small_packets},
 };
 
 }  // namespace

@@ -87,6 +87,16 @@ AdviceList find_nccl_without_architecture(const ClusterView& view);
 AdviceList find_bad_nccl_builds(const ClusterView& view);
 AdviceList find_nccl_without_rings(const ClusterView& view);
 AdviceList find_differing_nccls(const ClusterView& view);
+// nccl_log
+AdviceList find_nccl_failures(const ClusterView& view);
+AdviceList find_nccl_tcp(const ClusterView& view);
+AdviceList find_nccl_ring_collapse(const ClusterView& view);
+AdviceList find_nccl_failed_connections(const ClusterView& view);
+AdviceList find_nccl_slow_results(const ClusterView& view);
+AdviceList find_nccl_cut_logs(const ClusterView& view);
+AdviceList find_nccl_one_half(const ClusterView& view);
+AdviceList find_nccl_link_local_gids(const ClusterView& view);
+AdviceList find_nccl_small_packets(const ClusterView& view);
 // system
 AdviceList find_kernels_without_cma(const ClusterView& view);
 AdviceList find_differing_kernels(const ClusterView& view);

@@ -11,7 +11,6 @@ namespace {
 
 using namespace literals;
 
-constexpr std::string_view kKernelWithoutCma = "7.0.0-1019";
 constexpr Seconds kSkewMost{2};
 // A job registers its buffers, hundreds of MiB; a login shell's usual limit is 8 MiB.
 constexpr Bytes kMemlockLeast = 1_GiB;
@@ -21,14 +20,18 @@ constexpr Bytes kMemlockLeast = 1_GiB;
 AdviceList find_kernels_without_cma(const ClusterView& view) {
   AdviceList list;
   for (const SurveyedNode& node : view.facts.nodes) {
-    if (!node.machine || !node.machine->kernel.starts_with(kKernelWithoutCma)) continue;
-    if (node.machine->memory.cma_total != Bytes{0}) continue;
-    list.push_back({.node = node.name,
-                    .subject = node.machine->kernel,
-                    .what = fmt::format("the kernel of {} has no memory set aside for RDMA", node.name),
-                    .evidence = fmt::format("kernel {}, CmaTotal: 0 kB", node.machine->kernel),
-                    .consequence = "ibv_reg_mr fails with ENOMEM: NCCL does not start over RDMA",
-                    .fix = "boot it with kho=off on the kernel's command line, or boot another kernel"});
+    if (!node.machine) continue;
+    // Kernels that hand memory over to the next (kexec handover) count it as free and have none: 7.0.0-1019, 7.0.0-31.
+    const Memory& memory = node.machine->memory;
+    if (!memory.cma_total || !memory.cma_free || *memory.cma_free <= *memory.cma_total) continue;
+    list.push_back(
+        {.node = node.name,
+         .subject = node.machine->kernel,
+         .what = fmt::format("the kernel of {} has no memory set aside for RDMA", node.name),
+         .evidence = fmt::format("kernel {}; /proc/meminfo has CmaFree {}, more than CmaTotal {}", node.machine->kernel,
+                                 to_string(*memory.cma_free), to_string(*memory.cma_total)),
+         .consequence = "ibv_reg_mr fails with ENOMEM: NCCL does not start over RDMA",
+         .fix = "boot it with kho=off on the kernel's command line, or boot another kernel"});
   }
   return list;
 }

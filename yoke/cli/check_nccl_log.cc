@@ -4,6 +4,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
 #include "yoke/check/nccl_log.h"
+#include "yoke/check/rule.h"
 #include "yoke/cli/check_text.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/findings_text.h"
@@ -48,7 +49,7 @@ int read_logs(Session& session, const std::vector<std::string>& files) {
         fmt::format("there is no line of NCCL in {}", file == "-" ? "standard input" : fmt::format("'{}'", file)),
         kHowToLog);
   }
-  const std::vector<Finding> findings = judge(log);
+  const std::vector<Finding> findings = judge({.log = log});
   if (session.json) {
     Document document = to_json(log);
     document.add("findings", findings_json(findings));

@@ -57,6 +57,7 @@ void collect_memory(const Sources& sources, Machine& machine) {
   memory.swap_total = value("SwapTotal");
   memory.swap_free = value("SwapFree");
   memory.cma_total = value("CmaTotal");
+  memory.cma_free = value("CmaFree");
 }
 
 }  // namespace yoke

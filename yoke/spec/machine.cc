@@ -40,6 +40,7 @@ void visit_fields(Visitor& visit, Memory& memory) {
   visit.optional("swap_total", memory.swap_total);
   visit.optional("swap_free", memory.swap_free);
   visit.optional("cma_total", memory.cma_total);
+  visit.optional("cma_free", memory.cma_free);
 }
 
 template <class Visitor>

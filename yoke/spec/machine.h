@@ -30,7 +30,8 @@ struct Memory {
   std::optional<Bytes> huge_pages;  // reserved as such: nobody else gets them
   std::optional<Bytes> swap_total;
   std::optional<Bytes> swap_free;
-  std::optional<Bytes> cma_total;  // for large contiguous pieces; a kernel without it cannot register RDMA memory
+  std::optional<Bytes> cma_total;  // for large contiguous pieces
+  std::optional<Bytes> cma_free;   // of it; more than there is: this kernel cannot register RDMA memory
   friend bool operator==(const Memory&, const Memory&) = default;
 };
 

@@ -152,7 +152,8 @@ Machine random_machine() {
                     .huge_pages = maybe(bytes),
                     .swap_total = maybe(bytes),
                     .swap_free = maybe(bytes),
-                    .cma_total = maybe(bytes)};
+                    .cma_total = maybe(bytes),
+                    .cma_free = maybe(bytes)};
   machine.gpus = some(random_gpu);
   machine.topology =
       maybe([] { return DeviceTopology{.devices = some(text), .paths = some([] { return some(text); })}; });

@@ -13,6 +13,7 @@
 #include "yoke/spec/cluster.h"
 #include "yoke/spec/machine.h"
 #include "yoke/spec/measurement.h"
+#include "yoke/spec/nccl_log.h"
 
 namespace yoke {
 
@@ -84,7 +85,9 @@ struct Survey {
   std::optional<Cluster> cluster;   // absent: machines without a cluster file, such as captures
   std::vector<SurveyedNode> nodes;  // in the cluster file's order
   std::optional<Measurement> measurement;
-  std::optional<Cabling> cabling;  // of a discovery; not in the JSON, as only a check is kept
+  // Of a discovery, and of a job's log; not in the JSON, as only a check is kept.
+  std::optional<Cabling> cabling;
+  std::optional<NcclLog> log;
   friend bool operator==(const Survey&, const Survey&) = default;
 };
 
