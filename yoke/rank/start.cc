@@ -33,8 +33,6 @@ class ThreadRanks final : public Ranks {
       others_.emplace_back([this, comm = std::move(comms_[rank])]() mutable { run(std::move(comm)); });
     }
   }
-  // Rank 0 is gone first where it never ran: its communicator tells the others.
-  ~ThreadRanks() override { comms_.clear(); }
 
   void wait() override {
     run(std::move(comms_[0]));
@@ -58,8 +56,9 @@ class ThreadRanks final : public Ranks {
   const RanksSpec spec_;
   std::mutex mutex_;
   std::exception_ptr first_failure_;
-  std::vector<std::unique_ptr<Communicator>> comms_;
   std::vector<std::jthread> others_;
+  // Goes first: where rank 0 never ran, the end of its communicator ends the others.
+  std::vector<std::unique_ptr<Communicator>> comms_;
 };
 
 // Joins in the thread that waits: an MPI may want all calls from the thread that began.
