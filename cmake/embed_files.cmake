@@ -63,11 +63,5 @@ std::optional<std::string_view> embedded_file(std::string_view path) {
   return std::nullopt;
 }
 
-std::vector<std::string_view> embedded_files() {
-  std::vector<std::string_view> paths;
-  for (const Row& row : kRows) paths.push_back(row.path);
-  return paths;
-}
-
 }  // namespace yoke
 ")

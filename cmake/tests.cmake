@@ -55,7 +55,7 @@ endif()
 # A fuzzer is LLVMFuzzerTestOneInput over one parser. `make test` drives it by our own driver (any compiler, a fixed
 # number of mutated inputs from a seed); `make soak` by libFuzzer.
 if(NOT YOKE_LIBFUZZER)
-  add_library(yoke_fuzz_driver OBJECT tests/fuzz_driver.cc)
+  add_library(yoke_fuzz_driver OBJECT tests/fuzz_driver.cc yoke/base/rng_testing.cc)
   target_link_libraries(yoke_fuzz_driver PRIVATE yoke_options)
 endif()
 file(GLOB_RECURSE fuzz_sources CONFIGURE_DEPENDS yoke/*_fuzz.cc)

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

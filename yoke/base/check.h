@@ -39,7 +39,6 @@ std::string describe(fmt::format_string<Values...> text, Values&&... values) {
   } while (false)
 
 #define YOKE_CHECK_EQ(a, b) YOKE_CHECK_OPERATION(a, ==, b)
-#define YOKE_CHECK_NE(a, b) YOKE_CHECK_OPERATION(a, !=, b)
 #define YOKE_CHECK_LT(a, b) YOKE_CHECK_OPERATION(a, <, b)
 #define YOKE_CHECK_LE(a, b) YOKE_CHECK_OPERATION(a, <=, b)
 #define YOKE_CHECK_GT(a, b) YOKE_CHECK_OPERATION(a, >, b)

@@ -4,13 +4,11 @@
 #pragma once
 #include <optional>
 #include <string_view>
-#include <vector>
 
 namespace yoke {
 
 // A machine by its path below tests/fixtures ("spark-pair/machine.tree"), others by their path in the repository
 // ("models/nano/tokenizer.json"). The text lives as long as the program.
 std::optional<std::string_view> embedded_file(std::string_view path);
-std::vector<std::string_view> embedded_files();  // their paths
 
 }  // namespace yoke

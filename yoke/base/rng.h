@@ -3,7 +3,6 @@
 // numbers without sharing any state.
 //
 //   philox(seed, position)          // four independent 32-bit words
-//   Random random(seed); random.uniform(); random.below(10);   // a stream, for tests and shuffles
 #pragma once
 #include <array>
 #include <cstdint>
@@ -26,25 +25,5 @@ constexpr float to_unit_float(std::uint32_t word) { return static_cast<float>(wo
 constexpr double to_unit_double(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>((static_cast<std::uint64_t>(high) << 21) ^ (low >> 11)) * 0x1p-53;
 }
-
-class Random {
- public:
-  explicit Random(std::uint64_t seed, std::uint64_t stream = 0) : seed_(seed), stream_(stream) {}
-
-  std::uint32_t word();
-  double uniform() {
-    const std::uint32_t high = word();
-    return to_unit_double(high, word());
-  }
-  std::uint64_t below(std::uint64_t bound);  // uniform in [0, bound), without modulo bias
-  double normal();                           // mean 0, deviation 1 (Box-Muller, one of the pair)
-
- private:
-  std::uint64_t seed_;
-  std::uint64_t stream_;
-  std::uint64_t position_ = 0;
-  unsigned used_ = 4;
-  PhiloxBlock block_{};
-};
 
 }  // namespace yoke

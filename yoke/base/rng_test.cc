@@ -1,4 +1,4 @@
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 
 #include <gtest/gtest.h>
 

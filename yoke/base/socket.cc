@@ -216,10 +216,6 @@ std::size_t Socket::receive_before(std::span<std::byte> data, Deadline deadline,
   }
 }
 
-std::size_t Socket::receive_some(std::span<std::byte> data, Deadline deadline) {
-  return data.empty() ? 0 : receive_before(data, deadline, 1);
-}
-
 void Socket::receive_exact(std::span<std::byte> data, Deadline deadline) {
   const std::size_t wanted = data.size();
   while (!data.empty()) {
@@ -230,10 +226,6 @@ void Socket::receive_exact(std::span<std::byte> data, Deadline deadline) {
     }
     data = data.subspan(count);
   }
-}
-
-void Socket::shutdown_sending() {
-  if (shutdown(fd_.get(), SHUT_WR) != 0 && errno != ENOTCONN) fail(errno, "cannot end the connection to");
 }
 
 void Socket::set_no_delay() {

@@ -53,11 +53,8 @@ class Socket {
   void send_all(std::string_view data, Deadline deadline) { send_all(std::as_bytes(std::span(data)), deadline); }
   // Fills `data`; a peer that closes before is an Error.
   void receive_exact(std::span<std::byte> data, Deadline deadline);
-  // At least one byte; 0 only where the peer has closed.
-  std::size_t receive_some(std::span<std::byte> data, Deadline deadline);
 
-  void shutdown_sending();  // the peer reads the end; we can still receive
-  void set_no_delay();      // TCP: small messages leave at once
+  void set_no_delay();  // TCP: small messages leave at once
   void close();
 
  private:

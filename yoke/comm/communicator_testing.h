@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 #include "yoke/comm/case_buffers_testing.h"
 #include "yoke/comm/case_table_testing.h"
 #include "yoke/comm/communicator.h"

@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 
 namespace yoke {
 namespace {

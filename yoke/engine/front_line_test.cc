@@ -6,6 +6,7 @@
 #include <array>
 #include <thread>
 
+#include "yoke/base/socket_testing.h"
 #include "yoke/engine/engine_threads_testing.h"
 
 namespace yoke {
@@ -23,7 +24,7 @@ std::vector<EngineEvent> read_events(Socket& socket, std::size_t count) {
   EngineMessageReader reader;
   std::array<std::byte, 64 << 10> buffer;
   while (events.size() < count) {
-    const std::size_t size = socket.receive_some(buffer, Deadline::after(30_s));
+    const std::size_t size = receive_some(socket, buffer, Deadline::after(30_s));
     if (size == 0) break;
     reader.feed({reinterpret_cast<const char*>(buffer.data()), size});
     while (auto event = reader.next_event()) events.push_back(std::move(*event));

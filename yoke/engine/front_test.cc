@@ -8,6 +8,7 @@
 
 #include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
+#include "yoke/base/socket_testing.h"
 
 namespace yoke {
 namespace {
@@ -27,7 +28,7 @@ class PlayedEngine {
     while (true) {
       if (auto message = reader_.next_front_message()) return *message;
       std::array<std::byte, 4096> buffer;
-      const std::size_t count = line_.receive_some(buffer, Deadline::after(30_s));
+      const std::size_t count = receive_some(line_, buffer, Deadline::after(30_s));
       if (count == 0) throw Error(ErrorCode::kUnavailable, "the front has gone");
       reader_.feed({reinterpret_cast<const char*>(buffer.data()), count});
     }

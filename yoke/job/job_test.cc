@@ -8,7 +8,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/hash.h"
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 #include "yoke/job/held_interrupts.h"
 #include "yoke/job/job_record.h"
 #include "yoke/job/message.h"

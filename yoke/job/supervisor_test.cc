@@ -9,7 +9,7 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/process.h"
 #include "yoke/base/result.h"
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 #include "yoke/job/job_messages.h"
 #include "yoke/job/process_watch.h"
 

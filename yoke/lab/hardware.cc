@@ -127,20 +127,6 @@ MemoryTree lab_hardware(const LabHardwareOptions& options) {
               suggest(options.machine, names, "machines"));
 }
 
-MemoryTree restrict_tree(const MemoryTree& tree, std::string_view folder) {
-  const std::string prefix = std::string(folder) + (folder.ends_with('/') ? "" : "/");
-  MemoryTree part;
-  for (const auto& [path, entry] : tree.entries()) {
-    if (!path.starts_with(prefix)) continue;
-    if (entry.kind == Kind::kLink) {
-      part.add_link(path, entry.content);
-    } else {
-      part.add_file(path, entry.content);
-    }
-  }
-  return part;
-}
-
 std::vector<LabPort> lab_ports(const FileTree& tree) {
   // Sorted by where a function is within its domain, then by domain: 0000:01:00.0, 0002:01:00.0, 0000:01:00.1, …
   std::map<std::pair<std::string, std::string>, RdmaFunction> functions;

@@ -27,9 +27,6 @@ struct LabHardwareOptions {
 // An Error(kNotFound) for any other machine.
 MemoryTree lab_hardware(const LabHardwareOptions& options);
 
-// What lies below a folder, paths as they are: the tree's /etc, or its /sys.
-MemoryTree restrict_tree(const MemoryTree& tree, std::string_view folder);
-
 // A network function of the fabric: half a port on a Spark, a NIC on a B300 server.
 struct LabPort {
   std::string interface;    // "enp1s0f0np0"

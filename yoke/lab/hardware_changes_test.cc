@@ -221,9 +221,11 @@ TEST(HardwareChanges, AreWrittenInPlaceOnDiskAsInMemory) {
   EXPECT_STREQ(text, "4: ACTIVE\n") << "who holds the file open sees the new content";
 }
 
-TEST(HardwareFaults, AreReadStrictlyAndWrittenBack) {
+TEST(HardwareFaults, AreReadStrictly) {
   const HardwareFaults faults{.gid_drift = {"a"}, .narrow_pcie = {"0002:01:00.0"}, .port_speed_100 = {"b", "c"}};
-  EXPECT_EQ(parse_hardware_faults(print_hardware_faults(faults), "f"), faults);
+  EXPECT_EQ(parse_hardware_faults(
+                R"({"gid_drift": ["a"], "narrow_pcie": ["0002:01:00.0"], "port_speed_100": ["b", "c"]})", "f"),
+            faults);
   EXPECT_EQ(parse_hardware_faults("{}", "f"), HardwareFaults{});
   EXPECT_NE(parse_hardware_faults(R"({"memory": {"limit": 1}})", "f").memory.find("limit"), nullptr);
   for (const WrongInput& wrong : {WrongInput{"", "f is not JSON"},

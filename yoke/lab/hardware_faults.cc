@@ -36,8 +36,6 @@ HardwareFaults parse_hardware_faults(std::string_view json, std::string_view sou
   return from_document<HardwareFaults>(parse_json(json, source));
 }
 
-std::string print_hardware_faults(const HardwareFaults& faults) { return print_json(to_document(faults)); }
-
 void check_hardware_faults(const FileTree& tree, const HardwareFaults& faults) {
   const std::vector<RdmaFunction> functions = find_rdma_functions(tree);
   std::vector<std::string> devices;

@@ -25,7 +25,6 @@ struct HardwareFaults {
 
 // Strict: unknown keys and wrong types are an Error, as nobody but the lab writes this file.
 HardwareFaults parse_hardware_faults(std::string_view json, std::string_view source);
-std::string print_hardware_faults(const HardwareFaults& faults);
 
 // An Error(kNotFound) that names the first device which the tree does not have: such a fault would do nothing.
 void check_hardware_faults(const FileTree& tree, const HardwareFaults& faults);

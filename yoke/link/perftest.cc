@@ -116,7 +116,6 @@ std::vector<PerftestBandwidth> parse_perftest_bandwidth(std::string_view output)
   for (const std::vector<std::string>& row : table.rows) {
     result.push_back({.size = number_of<std::int64_t>(row[0]),
                       .iterations = number_of<std::int64_t>(row[1]),
-                      .peak = {number_of<double>(row[2]) * unit},
                       .average = {number_of<double>(row[3]) * unit}});
   }
   return result;

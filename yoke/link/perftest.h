@@ -26,7 +26,6 @@ std::vector<std::string> perftest_argv(const PerftestRun& run);
 struct PerftestBandwidth {
   std::int64_t size = 0;
   std::int64_t iterations = 0;
-  BitsPerSecond peak;
   BitsPerSecond average;
 };
 

@@ -76,7 +76,7 @@ TEST(Perftest, BrokenTablesAreRefused) {
                                   {" #bytes #iterations BW peak[Gb/sec] BW average[Gb/sec]\n", "no bandwidth"},
                                   {" #bytes BW peak[Gb/sec]\n 65536 1 2\n", "'65536 1 2' is no row"},
                                   {" #bytes BW average[furlongs]\n 1 2 3 4\n", "unknown unit"},
-                                  {" #bytes BW average[Gb/sec]\n 65536 1 nan inf\n", "'nan' is no number"},
+                                  {" #bytes BW average[Gb/sec]\n 65536 1 nan inf\n", "'inf' is no number"},
                                   {" #bytes [Gb/sec]\n 65536 1 0 -5\n", "'-5' is no number"}}) {
     EXPECT_ERROR(parse_perftest_bandwidth(wrong.text), ErrorCode::kInvalid, wrong.words) << wrong.text;
   }

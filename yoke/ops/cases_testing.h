@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 #include "yoke/ops/backend.h"
 
 namespace yoke {

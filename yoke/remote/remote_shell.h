@@ -49,8 +49,6 @@ class RemoteShell {
   // A file, whole: written beside, size and (where the far side has sha256sum) SHA-256 compared, synced, renamed over.
   // Whoever opens it sees the old or the new content. A path of the far side may be relative to the user's home.
   virtual void copy_to(const std::filesystem::path& local, const std::string& remote, const CopyOptions& options = {});
-  virtual void copy_from(const std::string& remote, const std::filesystem::path& local,
-                         const CopyOptions& options = {});
 };
 
 // The Error for a tool of the far side that failed, by the words of the C library that it wrote: a full disk is

@@ -161,21 +161,16 @@ TEST_P(Shells, CopyFilesWithTheirMode) {
     for (std::size_t i = 0; i < size; ++i) content[i] = static_cast<char>(i * i >> 5);
     const fs::path local = scratch_.path() / "local file";
     const std::string remote = (scratch_.path() / "-remote 'file'").native();
-    const fs::path back = scratch_.path() / "back";
     write_file_atomically(local, content, {.mode = 0751});
     shell_->copy_to(local, remote);
     EXPECT_TRUE(read_file(remote) == content) << size;
-    shell_->copy_from(remote, back);
-    EXPECT_TRUE(read_file(back) == content) << size;
-    for (const fs::path& copy : {fs::path(remote), back}) {
-      EXPECT_EQ(static_cast<unsigned>(fs::status(copy).permissions()), 0751U) << copy;
-    }
+    EXPECT_EQ(static_cast<unsigned>(fs::status(remote).permissions()), 0751U) << size;
   }
-  shell_->copy_to(scratch_.path() / "back", (scratch_.path() / "private").native(), {.mode = 0600});
+  shell_->copy_to(scratch_.path() / "local file", (scratch_.path() / "private").native(), {.mode = 0600});
   EXPECT_EQ(static_cast<unsigned>(fs::status(scratch_.path() / "private").permissions()), 0600U);
   std::size_t files = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(scratch_.path())) ++files;
-  EXPECT_EQ(files, 4U) << "temporary files were left";
+  EXPECT_EQ(files, 3U) << "temporary files were left";
 }
 
 TEST_P(Shells, NameWhatCannotBeCopied) {
@@ -185,9 +180,6 @@ TEST_P(Shells, NameWhatCannotBeCopied) {
   EXPECT_ERROR(shell_->copy_to(local, path + "/no/such/folder/x"), ErrorCode::kNotFound, "no/such/folder/x");
   EXPECT_ERROR(shell_->copy_to(path + "/nothing", path + "/x"), ErrorCode::kNotFound, "nothing");
   EXPECT_ERROR(shell_->copy_to(local, path), ErrorCode::kInvalid, "Is a directory");
-  const Error missing = error_of([&] { shell_->copy_from(path + "/nothing", path + "/x"); });
-  EXPECT_EQ(missing.code(), ErrorCode::kNotFound) << missing.message();
-  EXPECT_NE(missing.message().find(path + "/nothing"), std::string::npos) << missing.message();
   EXPECT_FALSE(fs::exists(path + "/x"));
 }
 

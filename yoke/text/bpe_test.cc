@@ -5,7 +5,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 #include "yoke/text/unicode.h"
 
 namespace yoke {

@@ -7,7 +7,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 
 namespace yoke {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 #include "yoke/weights/model_files.h"
 #include "yoke/weights/model_testing.h"
 

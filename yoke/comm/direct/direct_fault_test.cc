@@ -8,7 +8,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 #include "yoke/comm/direct/direct.h"
 #include "yoke/comm/direct/group_testing.h"
 #include "yoke/comm/direct/proxy_testing.h"

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "yoke/base/rng.h"
+#include "yoke/base/rng_testing.h"
 
 namespace yoke::direct {
 namespace {
