@@ -99,6 +99,9 @@ std::map<std::string, std::set<std::string>> allowed_includes() {
 TEST(Tidy, AFolderIncludesOnlyWhatTheArchitectureAllows) {
   const auto allowed = allowed_includes();
   ASSERT_TRUE(allowed.contains("base") && allowed.contains("cli")) << "the table in docs/architecture.md was not found";
+  for (const auto& [folder, uses] : allowed) {
+    EXPECT_TRUE(fs::is_directory(kSourceFolder / "yoke" / folder)) << folder << " has a row, but there is no such folder";
+  }
   const std::regex include(R"re(#include "yoke/([a-z]+)/)re");
   for (const std::string& file : source_files()) {
     if (!file.starts_with("yoke/")) continue;

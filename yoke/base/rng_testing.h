@@ -25,5 +25,6 @@ class Random {
   std::uint64_t position_ = 0;
   unsigned used_ = 4;
   PhiloxBlock block_{};
+};
 
 }  // namespace yoke
