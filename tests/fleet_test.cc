@@ -5,6 +5,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <set>
+
 #include "tests/lab_fixture.h"
 #include "tests/program.h"
 
@@ -21,11 +23,12 @@ class CountedSsh {
                                         "chmod 755 /usr/local/sbin/ssh && hash -r && command -v ssh"});
     EXPECT_EQ(made.out, "/usr/local/sbin/ssh\n") << made.err;
   }
-  // Of one command of yoke on the head.
-  long starts(const std::vector<std::string>& arguments, int status) const {
+  // Of one command of yoke on the head, which ends with one of these statuses.
+  long starts(const std::vector<std::string>& arguments, const std::set<int>& statuses) const {
     lab_.exec("1", {"sh", "-c", ": > /run/ssh-starts"});
     const Outcome outcome = lab_.yoke(arguments);
-    EXPECT_EQ(outcome.exit_status, status) << arguments[0] << "\n" << outcome.out << outcome.err;
+    EXPECT_TRUE(statuses.contains(outcome.exit_status)) << outcome.exit_status << " of " << arguments[0] << "\n"
+                                                        << outcome.out << outcome.err;
     return std::stol(lab_.exec("1", {"sh", "-c", "wc -l < /run/ssh-starts"}).out);
   }
 
@@ -37,20 +40,20 @@ TEST(LabFleet, ACommandStartsSshOnceForEachOtherNode) {
   if (const auto why = why_no_labs({"ping"})) GTEST_SKIP() << *why;
   const TestLab lab({"--nodes", "2"});
   const CountedSsh ssh(lab);
-  EXPECT_LE(ssh.starts({"probe"}, 0), 3) << "look, copy, agent";
-  EXPECT_EQ(ssh.starts({"probe"}, 0), 1);
-  EXPECT_EQ(ssh.starts({"check", "--no-measure"}, 3), 1);
-  EXPECT_EQ(ssh.starts({"link", "test", "--seconds", "0.2", "--no-all-reduce", "--half", "A"}, 0), 1);
-  EXPECT_EQ(ssh.starts({"link", "setup", "--dry-run"}, 0), 1);
-  EXPECT_EQ(ssh.starts({"job", "run", "--", "true"}, 0), 1);
-  EXPECT_EQ(ssh.starts({"cluster", "reach"}, 0), 2);
+  EXPECT_LE(ssh.starts({"probe"}, {0}), 3) << "look, copy, agent";
+  EXPECT_EQ(ssh.starts({"probe"}, {0}), 1);
+  EXPECT_EQ(ssh.starts({"check", "--no-measure"}, {3}), 1);
+  EXPECT_EQ(ssh.starts({"link", "test", "--seconds", "0.2", "--no-all-reduce", "--half", "A"}, {0, 1}), 1);
+  EXPECT_EQ(ssh.starts({"link", "setup", "--dry-run"}, {0}), 1);
+  EXPECT_EQ(ssh.starts({"job", "run", "--", "true"}, {0}), 1);
+  EXPECT_EQ(ssh.starts({"cluster", "reach"}, {0}), 2);
 }
 
 TEST(LabFleet, ACheckThatMeasuresStartsSshAtMostTwice) {
   if (const auto why = why_no_labs({"ping"})) GTEST_SKIP() << *why;
   const TestLab lab({"--nodes", "2"});
   const CountedSsh ssh(lab);
-  ssh.starts({"check", "--no-measure"}, 3);  // brings the program
+  ssh.starts({"check", "--no-measure"}, {3});  // brings the program
   lab.exec("1", {"sh", "-c", ": > /run/ssh-starts"});
   const Outcome outcome = lab.yoke({"check", "--json"}, {240});
   // Beside other tests a half may seem slow: that is another test's.
@@ -95,9 +98,11 @@ TEST(LabFleet, AnswersThatLackAFieldAreErrorsThatNameTheNode) {
   const std::filesystem::path sum = lab.folder / "sum";
   write_file_atomically(sum, fmt::format("#!/bin/sh\necho '{}  -'\n", hash));
   ASSERT_EQ(lab.put("2", sum, "/usr/local/bin/sha256sum").exit_status, 0);
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"link", "setup", "--dry-run"}, {"link", "undo", "--dry-run"}, {"probe"},
-        {"link", "test", "--seconds", "0.2"}, {"check", "--no-measure"}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"link", "setup", "--dry-run"},
+                                                  {"link", "undo", "--dry-run"},
+                                                  {"probe"},
+                                                  {"link", "test", "--seconds", "0.2"},
+                                                  {"check", "--no-measure"}}) {
     const Outcome outcome = lab.yoke(command);
     EXPECT_GT(outcome.exit_status, 0) << command[0] << " " << command.back();
     EXPECT_LT(outcome.exit_status, 128) << command[0] << " " << command.back() << ": " << outcome.err;

@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     while (const auto frame = reader.next()) {
       written += encode(*frame);
       const auto question = try_to([&] { return read_question(*frame); });
-      if (question) YOKE_CHECK(question->action == read_question(question_frame(1, question->action, question->question)).action);
+      if (question)
+        YOKE_CHECK(question->action == read_question(question_frame(1, question->action, question->question)).action);
       const auto answer = try_to([&] { return read_answer(*frame, "answer"); });
       if (!answer) YOKE_CHECK(!try_to([&] { return read_answer(error_frame(1, answer.error()), "again"); }));
       const auto output = try_to([&] { return read_output(*frame); });

@@ -3,8 +3,8 @@
 //
 //   magic, 4 bytes | u32 length of the payload, little-endian | u8 kind | rest of the header | payload
 //
-// What is no frame is Error(kInvalid), again and again: a stream that lost its step does not find it back. Plain data: a
-// buffer belongs to one thread.
+// What is no frame is Error(kInvalid), again and again: a stream that lost its step does not find it back. Plain data:
+// a buffer belongs to one thread.
 #pragma once
 #include <cstddef>
 #include <cstdint>

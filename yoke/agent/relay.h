@@ -1,5 +1,5 @@
-// A program whose streams travel on a channel of the agent: the supervisor of a job, which must be a process of its own.
-// A thread owns the process; the hooks are called from it.
+// A program whose streams travel on a channel of the agent: the supervisor of a job, which must be a process of its
+// own. A thread owns the process; the hooks are called from it.
 #pragma once
 #include <atomic>
 #include <functional>

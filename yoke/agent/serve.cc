@@ -156,8 +156,9 @@ class AgentServer {
         command,
         [this, id](OutputStream stream, std::string_view bytes) { writer_.send(output_frame(id, stream, bytes)); },
         [this, id](const Result<int>& status) {
-          writer_.send(status ? answer_frame(id, Document::map({{"exit_status", Document::number(std::int64_t{*status})}}))
-                              : error_frame(id, status.error()));
+          writer_.send(status
+                           ? answer_frame(id, Document::map({{"exit_status", Document::number(std::int64_t{*status})}}))
+                           : error_frame(id, status.error()));
         });
   }
 

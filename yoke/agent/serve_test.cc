@@ -43,10 +43,13 @@ Command run_script(const Document& question) {
 }
 
 constexpr std::array kTestActions = {
-    AgentAction{.name = "echo", .answer = echo},        AgentAction{.name = "fail", .answer = fail},
-    AgentAction{.name = "count", .answer = count},      AgentAction{.name = "wait", .answer = wait_a_while},
+    AgentAction{.name = "echo", .answer = echo},
+    AgentAction{.name = "fail", .answer = fail},
+    AgentAction{.name = "count", .answer = count},
+    AgentAction{.name = "wait", .answer = wait_a_while},
     AgentAction{.name = "root-only", .rights = AgentRights::kRoot, .answer = echo},
-    AgentAction{.name = "cat", .program = run_cat},     AgentAction{.name = "sh", .program = run_script},
+    AgentAction{.name = "cat", .program = run_cat},
+    AgentAction{.name = "sh", .program = run_script},
 };
 
 class Agent : public ::testing::Test {

@@ -39,10 +39,7 @@ NodeLook look_here(const fs::path& program) {
 }  // namespace
 
 Node::Node(ClusterNode place, int index, NodeOptions options)
-    : place_(std::move(place)),
-      index_(index),
-      options_(std::move(options)),
-      is_here_(is_this_machine(place_, index)) {}
+    : place_(std::move(place)), index_(index), options_(std::move(options)), is_here_(is_this_machine(place_, index)) {}
 
 Node::~Node() = default;
 
@@ -70,9 +67,7 @@ const std::string& Node::program() {
   return look_.path;
 }
 
-std::string Node::carried_program() {
-  return is_here_ ? carry_program(shell(), options_.program->path()) : program();
-}
+std::string Node::carried_program() { return is_here_ ? carry_program(shell(), options_.program->path()) : program(); }
 
 void Node::reach() {
   if (connection_) return;
@@ -140,9 +135,7 @@ std::unique_ptr<RemoteProcess> Node::open(std::string_view action, const Documen
   return std::make_unique<Channel>(connection_, id);
 }
 
-Seconds Node::clock_ahead() const {
-  return is_here_ || !connection_ ? Seconds{0} : connection_->clock_ahead();
-}
+Seconds Node::clock_ahead() const { return is_here_ || !connection_ ? Seconds{0} : connection_->clock_ahead(); }
 
 Outcome Node::run(const Command& command) { return shell().run(command); }
 

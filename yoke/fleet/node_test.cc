@@ -157,9 +157,8 @@ TEST_F(FarNode, ThatDoesNotLetUsInIsToldFromOneThatFailsLater) {
 
 TEST_F(FarNode, AsksAllNodesAtOnce) {
   Fleet fleet({kHere, place()}, options());
-  const auto machines = fleet.each("", [](Node& node) {
-    return machine_from_json(node.ask("probe", Document::null(), 60_s));
-  });
+  const auto machines =
+      fleet.each("", [](Node& node) { return machine_from_json(node.ask("probe", Document::null(), 60_s)); });
   ASSERT_EQ(machines.size(), 2U);
   ASSERT_TRUE(machines[0]);
   ASSERT_TRUE(machines[1]);

@@ -116,8 +116,9 @@ bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions
     if (!refused.contains(identity)) fresh.push_back(beacon);
   }
   std::sort(fresh.begin(), fresh.end(), [](const Beacon& a, const Beacon& b) { return a.hostname < b.hostname; });
-  const auto answers = at_once(
-      fresh.size(), {}, [&](std::size_t i) { return confirm(fresh[i], static_cast<int>(reached.size() + i), options); });
+  const auto answers = at_once(fresh.size(), {}, [&](std::size_t i) {
+    return confirm(fresh[i], static_cast<int>(reached.size() + i), options);
+  });
   bool somebody = false;
   for (std::size_t i = 0; i < fresh.size(); ++i) {
     if (answers[i]) {

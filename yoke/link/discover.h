@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "yoke/base/units.h"
-#include "yoke/link/adopt.h"
 #include "yoke/fleet/sudo.h"
+#include "yoke/link/adopt.h"
 
 namespace yoke {
 

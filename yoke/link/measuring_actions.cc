@@ -44,7 +44,9 @@ Document answer_pings_on_half(const Document& question, AgentContext& context) {
   return to_json(answer_pings(listeners.front(), ping_request_from_json(question)));
 }
 
-Document ping_on_half(const Document& question, AgentContext&) { return to_json(ping(ping_request_from_json(question))); }
+Document ping_on_half(const Document& question, AgentContext&) {
+  return to_json(ping(ping_request_from_json(question)));
+}
 
 Document run_perftest(const Document& question, AgentContext&) {
   return to_json(run_perftests(perftest_request_from_json(question)));

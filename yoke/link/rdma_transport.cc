@@ -82,7 +82,8 @@ class RdmaTransport final : public PairTransport {
       asked[node] = nodes_[node]->begin("perftest", to_json(request));
     }
     const Deadline deadline = Deadline::after(limit + 10_s);
-    const auto told = try_to([&] { return perftest_outputs_from_json(nodes_[sender]->answer(asked[sender], deadline)); });
+    const auto told =
+        try_to([&] { return perftest_outputs_from_json(nodes_[sender]->answer(asked[sender], deadline)); });
     const auto waited = try_to([&] { return nodes_[1 - sender]->answer(asked[1 - sender], deadline); });
     if (!told) throw told.error();
     if (!waited) throw waited.error();

@@ -116,8 +116,6 @@ std::vector<UndoRecord> undo_records(Node& node) {
   return undo_records_from_json(node.ask("records", Document::null(), kLookLimit));
 }
 
-void undo_all(Node& node, UndoConflicts conflicts) {
-  undo(node, {.force = conflicts == UndoConflicts::kTakeBack});
-}
+void undo_all(Node& node, UndoConflicts conflicts) { undo(node, {.force = conflicts == UndoConflicts::kTakeBack}); }
 
 }  // namespace yoke

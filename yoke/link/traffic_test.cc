@@ -92,8 +92,8 @@ TEST(MeasuringActions, RefuseQuestionsThatMakeNoSense) {
   AgentState state;
   AgentContext context(state, [](std::string_view) {});
   const Document seven = Document::number(std::int64_t{7});
-  for (const auto action : {tell_half_facts, listen_on_halves, move_on_halves, answer_pings_on_half, ping_on_half,
-                            run_perftest}) {
+  for (const auto action :
+       {tell_half_facts, listen_on_halves, move_on_halves, answer_pings_on_half, ping_on_half, run_perftest}) {
     const auto answer = try_to([&] { return action(seven, context); });
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code(), ErrorCode::kInvalid) << answer.error().message();

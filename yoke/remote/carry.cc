@@ -168,8 +168,7 @@ std::unique_ptr<RemoteProcess> start_carried(RemoteShell& shell, const ProgramFi
                                              NodeLook& look) {
   std::unique_ptr<RemoteProcess> process = shell.start(look_command(program, start));
   read_look(*process, shell.host(), start.look_limit, look);
-  const bool starts =
-      look.whole && (start.as == StartAs::kAnybody || (start.as == StartAs::kRootOnly && look.is_root));
+  const bool starts = look.whole && (start.as == StartAs::kAnybody || (start.as == StartAs::kRootOnly && look.is_root));
   if (starts) return process;
   process->close_input();
   process->wait(Deadline::after({5}));  // so that it need not be ended

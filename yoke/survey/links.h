@@ -15,9 +15,9 @@
 namespace yoke {
 
 // Runs a collective with one rank on each node of the cluster, over nodes that are reached already.
-using RunCollective = std::function<CollectiveRun(Transport transport, const CollectiveOptions& options,
-                                                  const std::vector<std::shared_ptr<Node>>& reached,
-                                                  CollectiveSink* progress)>;
+using RunCollective =
+    std::function<CollectiveRun(Transport transport, const CollectiveOptions& options,
+                                const std::vector<std::shared_ptr<Node>>& reached, CollectiveSink* progress)>;
 
 struct LinkSurveyOptions {
   MeasureOptions measure = {};

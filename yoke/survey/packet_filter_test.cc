@@ -36,9 +36,11 @@ constexpr const char* kCounter = R"({"counter": {"packets": 4, "bytes": 336}})";
 constexpr const char* kAccept = R"({"accept": null})";
 constexpr const char* kDrop = R"({"drop": null})";
 std::string on(const char* key, const std::string& right, const char* op = "==") {
-  return fmt::format(R"({{"match": {{"op": "{}", "left": {{"meta": {{"key": "{}"}}}}, "right": {}}}}})", op, key, right);
+  return fmt::format(R"({{"match": {{"op": "{}", "left": {{"meta": {{"key": "{}"}}}}, "right": {}}}}})", op, key,
+                     right);
 }
-const std::string kTcpPort = R"({"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 22}})";
+const std::string kTcpPort = R"({"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}},
+                                "right": 22}})";
 const std::string kSource = R"({"match": {"op": "==", "left": {"payload": {"protocol": "ip", "field": "saddr"}},
                                "right": {"prefix": {"addr": "192.168.0.0", "len": 16}}}})";
 const std::string kEstablished = R"({"match": {"op": "in", "left": {"ct": {"key": "state"}}, "right": "established"}})";
@@ -69,7 +71,8 @@ TEST(PacketFilter, FollowsWhatDockerForwards) {
   EXPECT_EQ(with({kSource, R"({"jump": {"target": "ring"}})"}), policy + ", but for some");
   EXPECT_EQ(with({on("iifname", R"("docker0")", "!="), kAccept}), policy + ", but for some");
   EXPECT_EQ(with({on("iifname", R"("@rails")"), kAccept}), policy + ", but for some") << "a set that may change";
-  EXPECT_EQ(with({R"({"vmap": {"key": {"ct": {"key": "state"}}, "data": {"set": [["established", {"accept": null}]]}}})"}),
+  EXPECT_EQ(with({R"({"vmap": {"key": {"ct": {"key": "state"}},
+                        "data": {"set": [["established", {"accept": null}]]}}})"}),
             policy + ", but for some");
   EXPECT_EQ(with({on("oifname", R"("docker0")"), kEstablished, kAccept}), policy) << "not for our interfaces";
   EXPECT_EQ(with({R"({"jump": {"target": "DOCKER-USER"}})"}), policy) << "a loop, which the kernel would not take";
@@ -80,13 +83,12 @@ TEST(PacketFilter, FollowsWhatDockerForwards) {
 
 TEST(PacketFilter, TellsWhatDropsInAChainOfItsOwn) {
   const auto of = [](const std::string& expressions) {
-    return told(find_forward_drop(
-        parse_json(fmt::format(R"({{"nftables": [
+    return told(find_forward_drop(parse_json(fmt::format(R"({{"nftables": [
           {{"chain": {{"family": "inet", "table": "x", "name": "f", "hook": "forward", "policy": "accept"}}}},
           {{"rule": {{"family": "inet", "table": "x", "chain": "f", "expr": [{}]}}}}]}})",
-                               expressions),
-                   "ruleset"),
-        {"enp1s0f0np0"}));
+                                                         expressions),
+                                             "ruleset"),
+                                  {"enp1s0f0np0"}));
   };
   EXPECT_EQ(of(kEstablished + ", " + kDrop), "-");
   EXPECT_EQ(of(R"({"reject": {"type": "icmpx", "expr": "admin-prohibited"}})"), "chain f of table inet x: reject");

@@ -91,9 +91,8 @@ std::vector<SurveyedNode> questions_for(const Cluster& cluster) {
 
 Survey survey_nodes(Fleet& fleet, const Cluster& cluster, Seconds timeout) {
   const std::vector<SurveyedNode> questions = questions_for(cluster);
-  const auto answers = fleet.each("looking at the nodes", [&](Node& node, std::size_t i) {
-    return survey_node(node, questions.at(i), timeout);
-  });
+  const auto answers = fleet.each(
+      "looking at the nodes", [&](Node& node, std::size_t i) { return survey_node(node, questions.at(i), timeout); });
   Survey survey{.cluster = cluster};
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i]) {

@@ -13,8 +13,8 @@ namespace {
 ClusterNode node_with(const char* name, std::vector<const char*> halves) {
   ClusterNode node{.name = name, .address = name};
   for (const char* address : halves) {
-    node.halves.push_back({.interface = fmt::format("if{}", node.halves.size()),
-                           .address = *parse_ipv4_prefix(address)});
+    node.halves.push_back(
+        {.interface = fmt::format("if{}", node.halves.size()), .address = *parse_ipv4_prefix(address)});
   }
   return node;
 }
@@ -28,9 +28,9 @@ std::vector<std::string> paths_of(const SurveyedNode& node) {
 }
 
 TEST(SurveyQuestions, TryEachHalfToTheOtherEndInItsNetwork) {
-  const Cluster cluster{.name = "desk",
-                        .nodes = {node_with("a", {"10.0.0.1/24", "10.0.1.1/24"}),
-                                  node_with("b", {"10.0.0.2/24", "10.0.1.2/24"})}};
+  const Cluster cluster{
+      .name = "desk",
+      .nodes = {node_with("a", {"10.0.0.1/24", "10.0.1.1/24"}), node_with("b", {"10.0.0.2/24", "10.0.1.2/24"})}};
   const auto questions = questions_for(cluster);
   ASSERT_EQ(questions.size(), 2U);
   EXPECT_THAT(paths_of(questions[0]), testing::ElementsAre("if0 b 10.0.0.2", "if1 b 10.0.1.2"));
@@ -41,10 +41,11 @@ TEST(SurveyQuestions, TryEachHalfToTheOtherEndInItsNetwork) {
 }
 
 TEST(SurveyQuestions, InARingTheFarEndsAndTheForwardingAreAskedFor) {
-  Cluster cluster{.name = "ring",
-                  .nodes = {node_with("a", {"10.0.0.1/24", "10.0.2.1/24"}), node_with("b", {"10.0.0.2/24", "10.0.1.1/24"}),
-                            node_with("c", {"10.0.1.2/24", "10.0.2.2/24"})},
-                  .fabric = Fabric{.topology = Topology::kRing}};
+  Cluster cluster{
+      .name = "ring",
+      .nodes = {node_with("a", {"10.0.0.1/24", "10.0.2.1/24"}), node_with("b", {"10.0.0.2/24", "10.0.1.1/24"}),
+                node_with("c", {"10.0.1.2/24", "10.0.2.2/24"})},
+      .fabric = Fabric{.topology = Topology::kRing}};
   const auto questions = questions_for(cluster);
   EXPECT_EQ(questions[0].forward_policy, "?");
   ASSERT_EQ(questions[0].far.size(), 2U);
