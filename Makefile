@@ -7,7 +7,7 @@ PREFIX ?= /usr/local
 SOAK_MINUTES ?= 10
 GAMEDAY ?=
 
-.PHONY: build test gameday soak bench install test-aarch64 bare-root format tidy clean
+.PHONY: build test gameday soak bench install deb test-aarch64 bare-root format tidy clean
 
 # `build`, `gameday`, `bench` and `install` need no test library: a fresh machine installs only what it uses.
 build:
@@ -36,6 +36,10 @@ bench: build
 
 install: build
 	@scripts/install $(PREFIX)
+
+# Packages for Debian 12 and Ubuntu 24.04; scripts/try-deb installs, runs and purges both in a bare root.
+deb:
+	@JOBS=$(JOBS) scripts/deb
 
 # README's commands as a newcomer types them, in a Debian root with nothing but make and git.
 bare-root:
