@@ -114,6 +114,17 @@ TEST(Tidy, AFolderIncludesOnlyWhatTheArchitectureAllows) {
   }
 }
 
+TEST(Tidy, EveryRowOfTheArchitectureHasItsFolder) {
+  for (const auto& [folder, uses] : allowed_includes()) {
+    EXPECT_TRUE(fs::is_directory(kSourceFolder / "yoke" / folder))
+        << "docs/architecture.md has a row for " << folder << ", which does not exist: plans stand in docs/roadmap.md";
+    for (const std::string& used : uses) {
+      EXPECT_TRUE(used == "–" || used.starts_with("all") || fs::is_directory(kSourceFolder / "yoke" / used))
+          << folder << " may use " << used << ", which does not exist";
+    }
+  }
+}
+
 TEST(Tidy, HeavyLibrariesStayInTheirFolder) {
   const std::map<std::string, std::string> homes = {
       {"nlohmann/json.hpp", "yoke/base/"}, {"yaml-cpp/", "yoke/base/"},  {"spdlog/", "yoke/base/"},
