@@ -43,6 +43,7 @@ std::vector<CommandRow> command_table() {
       link_command(),
       man_command(),
       model_command(),
+      plan_command(),
       probe_command(),
       run_command(),
       tokenize_command(),
