@@ -141,8 +141,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         RankFault{"rank_killed", on_node_2({"pkill", "-KILL", "-f", "yoke rank bench"}),
                   "rank 1 on spark-2 was killed by signal 9", 2_s},
-        RankFault{"rank_stopped", on_node_2({"pkill", "-STOP", "-f", "yoke rank bench"}), "rank 1 on spark-2 is stopped",
-                  2_s},
+        RankFault{"rank_stopped", on_node_2({"pkill", "-STOP", "-f", "yoke rank bench"}),
+                  "rank 1 on spark-2 is stopped", 2_s},
         RankFault{"one_half_cut",
                   {"fault", "--name", "{}", "half-down", "--node", "2", "--half", "B"},
                   "half B between spark-1 and spark-2 is cut",

@@ -98,9 +98,8 @@ struct TestLab {
         "done; "
         "before=$(looks); kill -HUP $(pgrep -x yoke-watcher) || exit 1; "
         "while [ \"$(looks)\" = \"$before\" ]; do sleep 0.02; done";
-    const Outcome status = yoke({"lab", "status", "--name", name, "--json"});
-    for (const Document& node :
-         parse_json(status.out, "yoke lab status").find("labs")->items.at(0).find("nodes")->items) {
+    const Document status = parse_json(yoke({"lab", "status", "--name", name, "--json"}).out, "yoke lab status");
+    for (const Document& node : status.find("labs")->items.at(0).find("nodes")->items) {
       if (node.find("on")->text != "true") continue;
       const Outcome outcome = exec(node.find("name")->text, {"timeout", "20", "sh", "-c", kScript}, {30});
       EXPECT_EQ(outcome.exit_status, 0) << node.find("name")->text << " does not settle: " << outcome.err;

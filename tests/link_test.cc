@@ -217,7 +217,9 @@ struct LinkFault {
 };
 const std::vector<LinkFault> kLinkFaults = {
     {{"half-down", "--node", "2", "--half", "B"}, "half-down", "enP2p1s0f0np0 on spark-2 is down"},
-    {{"half-unaddressed", "--node", "2", "--half", "A"}, "half-unaddressed", "(enp1s0f0np0) on spark-2 has no IPv4 address"},
+    {{"half-unaddressed", "--node", "2", "--half", "A"},
+     "half-unaddressed",
+     "(enp1s0f0np0) on spark-2 has no IPv4 address"},
     {{"slow-half", "--node", "1", "--half", "B"}, "half-degraded", "half B"},
     {{"mtu-mismatch", "--node", "2", "--half", "A"}, "mtu-differs", "spark-2 has MTU 1500"},
     {{"management-only", "--node", "1"}, "route-elsewhere", "enP7s7"},

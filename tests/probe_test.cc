@@ -184,10 +184,13 @@ TEST_F(ProbeFolder, AsksNvmlAndLeavesOutWhatItDoesNotSupport) {
 TEST_F(ProbeFolder, TellsOfANodeThatCannotBeReachedAndGoesOn) {
   if (!find_program("ssh")) GTEST_SKIP() << "ssh is not installed";
   write_file_atomically(scratch.path() / "cluster.yaml",
-                        "name: desk\nnodes:\n  - { name: spark-1, address: 127.0.0.1, port: 1 }\n");
+                        "name: desk\nnodes:\n  - { name: spark-1, address: 127.0.0.1 }\n"
+                        "  - { name: spark-2, address: 127.0.0.1, port: 1 }\n");
   const Outcome outcome = yoke({"probe", "--timeout", "5s", "--json"});
   EXPECT_EQ(outcome.exit_status, 7) << outcome.out << outcome.err;
-  const Document node = parse_json(outcome.out, "out").find("nodes")->items.at(0);
+  const Document document = parse_json(outcome.out, "out");
+  EXPECT_NE(document.find("nodes")->items.at(0).find("machine"), nullptr) << "this machine, without a login";
+  const Document& node = document.find("nodes")->items.at(1);
   EXPECT_EQ(node.find("error")->find("code")->text, "unavailable");
   EXPECT_EQ(node.find("machine"), nullptr);
 }

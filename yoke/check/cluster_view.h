@@ -12,9 +12,9 @@
 
 namespace yoke {
 
-// One node's end of a half. In use are the halves that the cluster file names; without these, where the cabling is known,
-// all of the ports that join nodes; else both halves of every port of the fabric (yoke/spec/fabric.h) that has a link
-// on one of them.
+// One node's end of a half. In use are the halves that the cluster file names; without these, where the cabling is
+// known, all of the ports that join nodes; else both halves of every port of the fabric (yoke/spec/fabric.h) that has a
+// link on one of them.
 struct HalfEnd {
   const SurveyedNode* node = nullptr;
   std::string name;                             // of the interface

@@ -211,7 +211,7 @@ TEST(LinkJudge, WhatABusyMachineCarriesByTcpIsNotJudgedAndThatIsSaid) {
   EXPECT_TRUE(result.withheld.empty());
   for (LinkPhase& phase : result.pairs[0].phases) phase.loads = {{"spark-1", 1, 0.9}, {"spark-2", 1, 0.1}};
   judge_link_test(result, cluster, pairs_of(cluster, {}));
-  EXPECT_TRUE(result.findings.empty());
+  EXPECT_TRUE(result.findings.empty()) << result.findings[0].rule << ": " << result.findings[0].evidence;
   ASSERT_EQ(result.withheld.size(), 1U);
   EXPECT_EQ(result.withheld[0].rule, "half-slow");
   set_alone(result, "B", 0.26_Gbps);

@@ -101,19 +101,16 @@ int run_setup(Session& session, const ChangeArguments& arguments) {
 
 // One node of undo; a node that cannot be reached does not keep the others from being undone.
 struct NodeUndo {
-  std::string name;
-  std::shared_ptr<Node> node;
+  Node* node;
   std::vector<UndoRecord> records;
   std::optional<Error> failure;
 };
 
-std::vector<NodeUndo> find_records(const Cluster& cluster) {
+std::vector<NodeUndo> find_records(Fleet& fleet) {
   std::vector<NodeUndo> nodes;
-  const auto password = password_of_person();
-  Fleet fleet(cluster.nodes, {.rights = AgentRights::kRoot, .password = password.get()});
   auto found = fleet.each("reading the journals", undo_records);
   for (std::size_t i = 0; i < fleet.size(); ++i) {
-    NodeUndo node{.name = fleet[i].name(), .node = fleet.share(i), .records = {}, .failure = {}};
+    NodeUndo node{.node = &fleet[i], .records = {}, .failure = {}};
     if (found[i]) {
       node.records = *std::move(found[i]);
     } else {
@@ -128,10 +125,10 @@ std::string undo_text(const std::vector<NodeUndo>& nodes) {
   std::string text;
   for (const NodeUndo& node : nodes) {
     for (const UndoRecord& record : node.records) {
-      text += fmt::format("{}: take back {} ({}{})\n", node.name, record.says, record.time,
+      text += fmt::format("{}: take back {} ({}{})\n", node.node->name(), record.says, record.time,
                           record.done ? "" : ", cut short");
     }
-    if (node.failure) text += fmt::format("{}: {}\n", node.name, node.failure->message());
+    if (node.failure) text += fmt::format("{}: {}\n", node.node->name(), node.failure->message());
   }
   return text;
 }
@@ -145,7 +142,7 @@ Document undo_json(const std::vector<NodeUndo>& nodes, std::string_view state) {
                                              {"time", Document::string(record.time)},
                                              {"cut_short", Document::boolean(!record.done)}}));
     }
-    list.items.push_back(Document::map({{"node", Document::string(node.name)},
+    list.items.push_back(Document::map({{"node", Document::string(node.node->name())},
                                         {"state", Document::string(node.failure ? "failed" : std::string(state))},
                                         {"message", Document::string(node.failure ? node.failure->message() : "")},
                                         {"records", std::move(records)}}));
@@ -155,7 +152,10 @@ Document undo_json(const std::vector<NodeUndo>& nodes, std::string_view state) {
 
 int run_undo(Session& session, const ChangeArguments& arguments) {
   check(arguments);
-  std::vector<NodeUndo> nodes = find_records(load_session_cluster(session));
+  const Cluster cluster = load_session_cluster(session);
+  const auto password = password_of_person();
+  Fleet fleet(cluster.nodes, {.rights = AgentRights::kRoot, .password = password.get()});
+  std::vector<NodeUndo> nodes = find_records(fleet);
   std::size_t count = 0;
   for (const NodeUndo& node : nodes) count += node.records.size();
   if (!session.json) session.print(undo_text(nodes));
@@ -169,13 +169,15 @@ int run_undo(Session& session, const ChangeArguments& arguments) {
       if (node.failure || node.records.empty()) continue;
       const auto undone = try_to([&] { undo_all(*node.node, conflicts); });
       if (!undone) node.failure = undone.error();
-      if (!session.json && undone) session.print(fmt::format("undone {}: {} steps\n", node.name, node.records.size()));
+      if (!session.json && undone)
+        session.print(fmt::format("undone {}: {} steps\n", node.node->name(), node.records.size()));
     }
   }
   if (session.json) session.print_json(undo_json(nodes, arguments.dry_run ? "to-do" : "undone"));
   for (const NodeUndo& node : nodes) {
     if (!node.failure) continue;
-    throw Error(node.failure->code(), fmt::format("{}: {}", node.name, node.failure->message()), node.failure->hint());
+    throw Error(node.failure->code(), fmt::format("{}: {}", node.node->name(), node.failure->message()),
+                node.failure->hint());
   }
   if (!session.json) {
     session.print(count == 0          ? "There is nothing to undo.\n"

@@ -27,7 +27,8 @@ struct Answer {
 class Engine {
  public:
   Engine(const EngineOptions& options, int ranks) : Engine(options, ranks, make_engine_line()) {}
-  Engine(EngineOptions options, int ranks, EngineLine line) : front_(std::move(line.of_front), Front::Ends::kConnection) {
+  Engine(EngineOptions options, int ranks, EngineLine line)
+      : front_(std::move(line.of_front), Front::Ends::kConnection) {
     options.threads = 1;
     auto comms = make_local(ranks);
     for (int rank = 0; rank < ranks; ++rank) {

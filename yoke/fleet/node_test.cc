@@ -60,7 +60,7 @@ TEST_F(Impostor, ThatPrintsSomethingElseIsToldFromAnAgent) {
   const Error error = error_of("echo Welcome to spark-2; cat");
   EXPECT_EQ(error.code(), ErrorCode::kInvalid);
   EXPECT_EQ(error.message(),
-            R"(the channel to spark-2 carries nonsense: what came is no message of yoke's: 'Welcome to spark-2\n')");
+            R"(the channel to spark-2 carries nonsense: what came is no message of yoke's: 'Welcome to spark-2\x0a')");
 }
 
 TEST_F(Impostor, ThatEndsIsToldWithItsLastWords) {

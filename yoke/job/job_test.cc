@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "yoke/agent/agent_frame.h"
 #include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/hash.h"
@@ -123,12 +124,19 @@ TEST(Job, RefusesWhatMakesNoSense) {
   EXPECT_ERROR(Job{named}, ErrorCode::kUsage, "'../etc' is no name for a job");
 }
 
-// A program in the supervisor's place, which says these bytes.
-JobOutcome outcome_with_supervisor_saying(const std::string& bytes) {
+// What an agent sends where its supervisor, on the first channel, writes these bytes.
+std::string from_supervisor(const std::string& bytes) {
+  return encode(AgentFrame{.kind = FrameKind::kBytes, .id = 1, .payload = "\x01" + bytes});
+}
+
+// A program in the agent's place, which greets, waits for the question, and says these bytes.
+JobOutcome outcome_with_agent_saying(const std::string& bytes) {
   ScratchDir scratch;
+  write_file_atomically(scratch.path() / "hello", encode(time_frame(FrameKind::kHello, 0)));
   write_file_atomically(scratch.path() / "said", bytes);
   write_file_atomically(scratch.path() / "program",
-                        fmt::format("#!/bin/sh\ncat {}/said\ncat > /dev/null\n", scratch.path().native()),
+                        fmt::format("#!/bin/sh\ncd {}\ncat hello\nhead -c 1 > /dev/null\ncat said\ncat > /dev/null\n",
+                                    scratch.path().native()),
                         {.mode = 0755});
   JobSpec spec = spec_of({"true"}, 1);
   spec.program = scratch.path() / "program";
@@ -137,8 +145,8 @@ JobOutcome outcome_with_supervisor_saying(const std::string& bytes) {
 }
 
 TEST(Job, NamesANodeWithAnotherVersion) {
-  const JobOutcome outcome = outcome_with_supervisor_saying(
-      encode(to_message(MessageType::kHello, Hello{.version = "0.0.9", .commit = "abc"})));
+  const JobOutcome outcome = outcome_with_agent_saying(
+      from_supervisor(encode(to_message(MessageType::kHello, Hello{.version = "0.0.9", .commit = "abc"}))));
   ASSERT_TRUE(outcome.cause);
   EXPECT_EQ(outcome.cause->error.code(), ErrorCode::kConflict);
   EXPECT_NE(outcome.cause->error.message().find(this_machine().name + " runs yoke 0.0.9 (abc), this is "),
@@ -150,7 +158,7 @@ TEST(Job, NamesANodeWhoseChannelCarriesNonsense) {
   Random random(3);
   std::string bytes(10'000, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random.below(256));
-  const JobOutcome outcome = outcome_with_supervisor_saying(bytes);
+  const JobOutcome outcome = outcome_with_agent_saying(bytes);
   ASSERT_TRUE(outcome.cause);
   EXPECT_NE(outcome.cause->error.message().find("the channel to " + this_machine().name + " carries nonsense"),
             std::string::npos)

@@ -114,8 +114,8 @@ TEST(MeasuringActions, ListenersStayForTheNextQuestion) {
   const Endpoint to{"127.0.0.1", std::stoi(ports.items[0].text)};
   const PingRequest request{.token = "t", .from = kHere, .to = to, .rounds = {{.size = 8, .count = 3}}};
   auto answering = std::async(std::launch::async, [&] { return answer_pings_on_half(to_json(request), context); });
-  EXPECT_EQ(ping_outcome_from_json(ping_on_half(to_json(request), context)).messages,
-            ping_outcome_from_json(answering.get()).messages);
+  const PingOutcome asked = ping_outcome_from_json(ping_on_half(to_json(request), context));
+  EXPECT_EQ(asked.messages, ping_outcome_from_json(answering.get()).messages);
 }
 
 }  // namespace
