@@ -361,7 +361,7 @@ AdviceList find_slow_collectives(const ClusterView& view) {
   if (by_rdma && measurement->all_reduce->carrier != "nccl") return {};
   BitsPerSecond raw{0};
   for (const auto& [nodes, sum] : sums_of(view)) {
-    if (!sum.whole || sum.floor) return {};
+    if (!sum.whole || sum.floor || sum.busy) return {};  // busy: what the halves could carry is not known
     raw = raw.value <= 0 ? sum.both_ways : std::min(raw, sum.both_ways);
   }
   const AllReduceMeasurement& reduce = *measurement->all_reduce;

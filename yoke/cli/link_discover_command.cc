@@ -20,6 +20,7 @@
 #include "yoke/cli/link_judge.h"
 #include "yoke/cli/secret_input.h"
 #include "yoke/lab/enter.h"
+#include "yoke/lab/node_access.h"
 #include "yoke/lab/state.h"
 #include "yoke/link/beacon_exchange.h"
 #include "yoke/spec/cluster_rules.h"
