@@ -34,7 +34,7 @@ void check(const ChangeArguments& arguments) {
   }
 }
 
-std::string plan_text(const LinkSetup& setup) {
+std::string steps_text(const LinkSetup& setup) {
   std::string text;
   std::size_t number = 0;
   for (const PlannedStep& step : setup.steps()) {
@@ -46,7 +46,7 @@ std::string plan_text(const LinkSetup& setup) {
   return text;
 }
 
-Document plan_json(const LinkSetup& setup, std::string_view when_to_do) {
+Document steps_json(const LinkSetup& setup, std::string_view when_to_do) {
   Document steps = Document::list();
   for (const PlannedStep& step : setup.steps()) {
     steps.items.push_back(
@@ -72,7 +72,7 @@ int run_setup(Session& session, const ChangeArguments& arguments) {
   const Cluster cluster = load_session_cluster(session);
   const auto password = password_of_person();
   LinkSetup setup(cluster, password.get());
-  if (!session.json) session.print(plan_text(setup));
+  if (!session.json) session.print(steps_text(setup));
   const bool nothing = setup.to_do() == 0;
   if (!nothing && !arguments.dry_run) {
     if (!agreed(session, arguments, fmt::format("Do these {} steps?", setup.to_do()))) {
@@ -88,7 +88,7 @@ int run_setup(Session& session, const ChangeArguments& arguments) {
     });
   }
   if (session.json) {
-    session.print_json(plan_json(setup, arguments.dry_run ? "to-do" : "done"));
+    session.print_json(steps_json(setup, arguments.dry_run ? "to-do" : "done"));
   } else if (nothing) {
     session.print("Everything is already set up. Nothing changed.\n");
   } else if (arguments.dry_run) {
