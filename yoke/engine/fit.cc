@@ -7,12 +7,12 @@
 #include <set>
 
 #include "yoke/base/error.h"
+#include "yoke/spec/memory_reserve.h"
 
 namespace yoke {
 namespace {
 
-// What stays free: the kernel, the page cache that loading goes through, and other programs need some memory too.
-constexpr Bytes reserve_of(Bytes available) { return Bytes{(std::int64_t{32} << 20) + available.value / 32}; }
+constexpr Bytes reserve_of(Bytes available) { return memory_reserve(available, MemoryKind::kHost); }
 
 Bytes need_in_all(const RankNeed& need, std::int64_t tokens) {
   return need.weights + need.work_space + Bytes{need.cache_per_token.value * tokens};

@@ -53,6 +53,14 @@ constexpr std::array kHardware = {
              .gpu_memory_bandwidth = 3350_GBps,
              .half_rate = 400_Gbps,
              .management_rate = 10_Gbps},
+    Hardware{.name = "rtx-pro-6000",
+             .title = "workstation with an RTX PRO 6000 Blackwell",
+             .gpu = "NVIDIA RTX PRO 6000",
+             .gpus = 1,
+             .gpu_memory = 94_GiB,
+             .gpu_memory_bandwidth = 1790_GBps,
+             .half_rate = 100_Gbps,
+             .management_rate = 1_Gbps},
 };
 
 // GPUs on the processor's chip that no row of the catalogue has: Jetson's. A Grace superchip's GPU is none of them, as
