@@ -36,6 +36,11 @@ CommandRow model_command();
 CommandRow model_shapes_command();  // of model_command
 CommandRow model_show_command();    // of model_command
 CommandRow tokenize_command();
+CommandRow plan_command();
+CommandRow plan_explain_command();   // of plan_command
+CommandRow plan_hardware_command();  // of plan_command
+CommandRow plan_models_command();    // of plan_command
+CommandRow plan_validate_command();  // of plan_command
 CommandRow probe_command();
 CommandRow run_command();
 CommandRow verify_command();
