@@ -28,7 +28,7 @@ const std::vector<GoldenPlan> kPlans = {
     {"405b-2xspark.txt", {"llama-3.1-405b", "--format", "int4", "--on", "2xspark"}, 0},
     {"405b-spark.txt", {"llama-3.1-405b", "--format", "int4", "--on", "spark"}, 1},
     {"gpt-oss-120b-2xspark.txt", {"gpt-oss-120b", "--on", "2xspark", "--requests", "8"}, 0},
-    {"70b-3xspark-1gb.txt", {"70B", "--format", "int4", "--on", "3xspark", "--link-rate", "1Gb/s"}, 0},
+    {"70b-2xspark-1gb.txt", {"70B", "--format", "int4", "--on", "2xspark", "--link-rate", "1Gb/s"}, 0},
     {"70b-2xxe9780.txt", {"llama-3.1-70b", "--on", "2xxe9780", "--requests", "16"}, 0},
     {"flux-2xspark.txt", {"flux.1-dev", "--on", "2xspark"}, 0},
     {"train-7b-xe9780.txt", {"llama-2-7b", "--goal", "train", "--on", "xe9780", "--tokens", "1T"}, 0},

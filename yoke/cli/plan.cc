@@ -132,6 +132,8 @@ plan::Request request_of(const Session& session, const PlanArguments& arguments)
   if (!arguments.engine.empty()) request.engine = from_document<plan::Engine>(Document::string(arguments.engine));
   if (request.machines.kind == plan::HardwareClass::kCpu && arguments.engine.empty())
     request.engine = plan::Engine::kYoke;
+  if (request.model.context > 0)
+    request.context = std::min(request.context, static_cast<double>(request.model.context));
   request.context = count_or(arguments.context, "--context", request.context);
   request.concurrency = count_or(arguments.requests, "--requests", 1);
   request.prompt = std::min(count_or(arguments.prompt, "--prompt", request.prompt), request.context);

@@ -118,18 +118,20 @@ std::string verdict_text(const plan::Plan& plan, const plan::Request& request) {
     return fmt::format("{} ({}) does not fit {}: {} are missing on each GPU.\n", plan.model, plan.format, plan.machines,
                        gigabytes(-best.memory.left()));
   }
-  std::string out = fmt::format("{} ({}) fits {} as {}: {} of {} used on each GPU, {} left.\n", plan.model, plan.format,
+  std::string out = fmt::format("{} ({}) fits {} as {}: {} of {} used on each GPU, {} left.", plan.model, plan.format,
                                 plan.machines, best.name, gigabytes(best.memory.used()),
                                 gigabytes(best.memory.capacity), gigabytes(best.memory.left()));
   if (plan.goal == plan::Goal::kServe) {
     const double most = request.model.context > 0
                             ? std::min(plan.context_max, static_cast<double>(request.model.context))
                             : plan.context_max;
-    out += fmt::format("Longest context: {}{}. Most requests of {}: {:.0f}.\n", tokens_text(most),
+    out += fmt::format("\nLongest context: {}{}. Most requests of {}: {:.0f}.", tokens_text(most),
                        most < plan.context_max ? " (the model's limit)" : "", tokens_text(request.context),
                        plan.sequences_max);
   }
-  return out;
+  std::string wrapped;
+  for (const std::string& line : wrap_text(out, kPlanWidth)) wrapped += line + "\n";
+  return wrapped;
 }
 
 }  // namespace
@@ -193,7 +195,9 @@ std::string scale_text(const std::vector<plan::ScalePoint>& points, const plan::
   }
   std::string out = render_text(table, {.width = kPlanWidth});
   if (chart.series[0].points.size() > 1) out += "\n" + render_text(chart, {.width = 80});
-  return out;
+  return out +
+         "\nWeak scaling: each node brings its own requests, or its own part of the batch, so a step grows with\n"
+         "the nodes. Stragglers, failures and what a larger batch costs in learning are not counted.\n";
 }
 
 std::string validation_text(const plan::Validation& validation, const std::string& file) {
@@ -213,8 +217,7 @@ std::string validation_text(const plan::Validation& validation, const std::strin
                           percent(inside.p90)});
   }
   std::string out = render_text(table, {.width = kPlanWidth});
-  out +=
-      "Median and p90 without a prefix: each model predicted by constants fitted without it (leave one model out).\n";
+  out += "Median and p90: each model predicted by constants fitted without it (leave one model out).\n";
   out += "In-sample: with the shipped constants, which were chosen with these rows in view.\n";
   std::vector<const plan::RowResult*> worst;
   std::vector<std::string> declined;

@@ -14,6 +14,7 @@ namespace yoke::plan {
 namespace {
 
 constexpr std::size_t kClaimMax = 400;
+constexpr double kReachedMax = 95;  // percent of a peak: nothing that was ever measured came so near
 
 struct ClaimWords {
   double value = 0;
@@ -207,16 +208,17 @@ ClaimExplained explain_claim(std::string_view claim, const Constants& k) {
     if (words.requests > 1 && estimate.name.ends_with(" requests")) explained.expected = estimate;
   }
   add_implied(words, request, plan, explained, k);
-  const bool is_impossible = explained.bandwidth_percent > 100 || explained.arithmetic_percent > 100;
+  const bool is_impossible = explained.bandwidth_percent > kReachedMax || explained.arithmetic_percent > kReachedMax;
   explained.verdict = verdict_of(words.value, explained.expected, is_impossible, words.image.has_value());
   explained.notes.push_back(fmt::format("format {}{}", request.format.name, words.format ? "" : " (assumed)"));
   if (!plan.fits) explained.notes.emplace_back("the model does not fit these machines in that format");
-  if (is_impossible && explained.bandwidth_percent > 100) {
+  if (is_impossible && explained.bandwidth_percent > kReachedMax) {
     explained.notes.emplace_back(
         "more than the memory can deliver: a narrower format, several requests counted "
         "together, or speculative decoding would explain it");
   } else if (is_impossible) {
-    explained.notes.emplace_back("more than the dense peak: padded tokens, sparsity or another precision counted");
+    explained.notes.emplace_back(
+        "nearer to the dense peak than anything measured: padded tokens, sparsity or another precision counted");
   }
   return explained;
 }

@@ -28,8 +28,6 @@ MemoryUse draw_use(const Request& request, const DrawCase& c) {
   use.capacity = request.machines.gpu.memory;
   use.reserve = memory_reserve(request.machines.gpu);
   use.runtime = 1.5 * kGiB;
-  double parts = 0;
-  for (const ImagePart& part : c.model.parts) parts += static_cast<double>(part.parameters);
   const double all = draw_memory(c);
   DrawCase tiny = c;
   tiny.width = tiny.height = 16;
@@ -89,6 +87,7 @@ Plan plan_draw(const Request& request, const Constants& k) {
   const double watts = request.machines.nodes * facts.load_power.value;
   k.forget_used();
   plan.estimates.push_back(estimate_of("power", watts, "W", "power", 1.2, k));
+  plan.estimates.back().provenance = fmt::format("catalogue: {}", facts.load_power.source);
   plan.estimates.push_back(estimate_of("energy per image", watts * best.total(), "J", "power", 1.4, k));
   return plan;
 }

@@ -204,7 +204,7 @@ bool would_fit(const Request& request, const Constants& k) {
 void suggest_changes(Plan& plan, const Request& request, const Layout& layout, const Constants& k) {
   const ServeCase c = serve_case(request, layout);
   if (plan.fits) {
-    if (request.cache_bytes > 1) {
+    if (request.cache_bytes > 1 && plan.context_max < static_cast<double>(request.model.context)) {
       ServeCase narrow = c;
       narrow.cache_bytes = 1;
       const double more = longest_context(narrow) - plan.context_max;

@@ -115,12 +115,13 @@ void add_train_estimates(Plan& plan, const Request& request, const TrainScore& b
   const double flop = train_flop_per_token(best.c) * rate / request.machines.gpus();
   plan.estimates.push_back(estimate_of("model FLOP/s per GPU, causal", flop / 1e12, "TFLOP/s", "training", doubt, k));
   plan.estimates.push_back(
-      estimate_of(fmt::format("MFU of {:.3g} TFLOP/s dense {}", peak / 1e12,
+      estimate_of(fmt::format("MFU of {:.0f} TFLOP/s dense {}", peak / 1e12,
                               request.format.arithmetic == Arithmetic::kBf16 ? "BF16" : request.format.name),
                   100 * flop / peak, "%", "training", doubt, k));
   const HardwareFacts& facts = *request.machines.facts;
   const double watts = request.machines.nodes * facts.load_power.value;
   plan.estimates.push_back(estimate_of("power", watts, "W", "power", 1.2, k));
+  plan.estimates.back().provenance = fmt::format("catalogue: {}", facts.load_power.source);
   if (request.tokens > 0) {
     const double seconds = request.tokens / rate;
     plan.estimates.push_back(estimate_of(fmt::format("time for {:.3g} tokens", request.tokens), seconds / 86400, "days",

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 #include "yoke/plan/explain.h"
 #include "yoke/plan/request_json.h"
@@ -168,7 +168,7 @@ TEST(Planner, HeadsThatDoNotDivideAreRefusedWithTheSizesThatWork) {
     EXPECT_NE(error.hint().find("1, 2, 4, 8, 16 would"), std::string::npos) << error.hint();
   }
   request.tensor = 4;
-  EXPECT_THROW(plan_for(request), Error) << "more ranks than GPUs";
+  EXPECT_ERROR(plan_for(request), ErrorCode::kUsage, "4 ranks were asked for", "at most the number of GPUs");
 }
 
 TEST(Planner, CacheFollowsTheEnginesRules) {
@@ -242,7 +242,7 @@ TEST(Planner, ARequestReplaysFromItsJson) {
   for (auto& [key, value] : broken.fields) {
     if (key == "context") value = Document::number(-1.0);
   }
-  EXPECT_THROW(request_from_json(broken), Error);
+  EXPECT_ERROR(request_from_json(broken), ErrorCode::kInvalid, "makes no sense");
 }
 
 TEST(Planner, TheSameRequestGivesTheSamePlan) {
@@ -258,7 +258,7 @@ TEST(Machines, AreReadFromWordsAndRefusedWithTheNearestName) {
   EXPECT_EQ(parse_machines("2xcpu").exchange, Exchange::kTcp);
   for (const char* wrong :
        {"", "2x", "0xspark", "-1xspark", "99999xspark", "2xsparc", "x", "99999999999999999xspark"}) {
-    EXPECT_THROW(parse_machines(wrong), Error) << wrong;
+    EXPECT_ERROR(parse_machines(wrong), ErrorCode::kUsage, "--on") << wrong;
   }
   try {
     parse_machines("2xsparc");
@@ -309,11 +309,12 @@ TEST(Explain, TellsThePlausibleFromTheImpossible) {
   EXPECT_EQ(slow.verdict, "worse than expected");
   EXPECT_NEAR(slow.arithmetic_percent, 24, 1) << "241 TFLOP/s of 990";
   const ClaimExplained fast = explain_claim("180000 tok/s train llama-2-7b h100", constants);
+  EXPECT_EQ(fast.verdict, "impossible");
   EXPECT_NEAR(fast.arithmetic_percent, 97, 2) << "965 TFLOP/s: not in BF16";
   EXPECT_TRUE(any_has(fast.notes, "of the FP8 peak it would be 49%"));
   EXPECT_EQ(explain_claim("180000 tok/s train llama-2-7b xe9780", constants).verdict, "plausible");
   for (const char* gap : {"", "69 tok/s", "gpt-oss-120b 2xspark", "69 tok/s gpt-oss-120b", "tok/s spark"}) {
-    EXPECT_THROW(explain_claim(gap, constants), Error) << gap;
+    EXPECT_ERROR(explain_claim(gap, constants), ErrorCode::kUsage, "the claim") << gap;
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/plan/words.h"
@@ -60,7 +60,9 @@ TEST(Constants, StateTheRowsThatTheyRestOnAndMarkTheWeak) {
     EXPECT_EQ(row.rows, counted.rows) << row.name;
     EXPECT_EQ(row.models, counted.models) << row.name;
     EXPECT_EQ(&row, &row_of(row.id));
-    if (row.rows < 3) EXPECT_FALSE(row.rests.empty()) << row.name << " rests on " << row.rows << " rows without a mark";
+    if (row.rows < 3) {
+      EXPECT_FALSE(row.rests.empty()) << row.name << " rests on " << row.rows << " rows without a mark";
+    }
   }
   EXPECT_EQ(row_of(Constant::kRoutingSkew).value, 0.85) << "not what the shown rows fit";
 }
@@ -125,10 +127,10 @@ TEST(Words, CountsAndSizesAreReadAsPeopleWriteThem) {
   EXPECT_EQ(parse_image_size("1024").second, 1024);
   EXPECT_EQ(parse_image_size("512x768").second, 768);
   for (const char* wrong : {"", "0", "-1", "k", "1e99", "12q", "0.1", "nan"}) {
-    EXPECT_THROW(parse_count(wrong, "--context"), Error) << wrong;
+    EXPECT_ERROR(parse_count(wrong, "--context"), ErrorCode::kUsage, "--context cannot be") << wrong;
   }
   for (const char* wrong : {"", "0x0", "1000", "1024x", "x1024", "1024x1024x3", "99999"}) {
-    EXPECT_THROW(parse_image_size(wrong), Error) << wrong;
+    EXPECT_ERROR(parse_image_size(wrong), ErrorCode::kUsage, "--size cannot be") << wrong;
   }
 }
 

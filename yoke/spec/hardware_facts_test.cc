@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 #include "yoke/spec/image_facts.h"
 
@@ -75,9 +75,10 @@ TEST(ImageFacts, AConfigOfTransformerSizesGivesTheSameModel) {
     "num_single_layers": 38, "num_attention_heads": 24, "attention_head_dim": 128, "guidance_embeds": true})");
   EXPECT_EQ(model.width, 3072);
   EXPECT_NEAR(static_cast<double>(model.parts[0].parameters), 11.90e9, 0.03e9);
-  EXPECT_THROW(read(R"({"_class_name": "UNet2DConditionModel"})"), Error);
-  EXPECT_THROW(read(R"({"_class_name": "FluxTransformer2DModel", "num_layers": 0})"), Error);
-  EXPECT_THROW(read(R"({"_class_name": "FluxTransformer2DModel", "num_layers": 19})"), Error);
+  EXPECT_ERROR(read(R"({"_class_name": "UNet2DConditionModel"})"), ErrorCode::kUnsupported, "not an image model");
+  EXPECT_ERROR(read(R"({"_class_name": "FluxTransformer2DModel", "num_layers": 0})"), ErrorCode::kInvalid, "from 1 to");
+  EXPECT_ERROR(read(R"({"_class_name": "FluxTransformer2DModel", "num_layers": 19})"), ErrorCode::kInvalid,
+               "'num_single_layers' is missing");
 }
 
 }  // namespace
