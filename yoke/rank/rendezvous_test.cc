@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -13,8 +14,13 @@ namespace {
 
 using namespace literals;
 
-// A port that was free a moment ago.
-int free_port() { return listen_tcp({"127.0.0.1", 0}).local().port; }
+// A port that was free a moment ago, and below those that the kernel gives to others: one of these could be taken by
+// another program, or by a connection to itself.
+int free_port() {
+  for (int port = 20000 + getpid() % 10000;; ++port) {
+    if (try_to([&] { return listen_tcp({"127.0.0.1", port}); })) return port;
+  }
+}
 
 Rendezvous at(int port, int rank, int size) { return {.rank = rank, .size = size, .host = "localhost", .port = port}; }
 
