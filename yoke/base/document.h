@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "yoke/base/place.h"
+
 namespace yoke {
 
 struct Document {
@@ -26,7 +28,7 @@ struct Document {
   std::vector<Document> items;  // of a list
   std::vector<Field> fields;    // of a map, in the order written; keys are unique
   std::string with_unit;        // of a number that is a quantity: how a file for people says it ("2Gb/s")
-  std::string where;            // "cluster.yaml:4" or "plan.json: nodes[1].name"; empty when made by the program
+  TextPlace where;              // "cluster.yaml:4" or "plan.json: nodes[1].name"; empty when made by the program
 
   static Document null() { return {}; }
   static Document boolean(bool value);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,8 +108,11 @@ std::optional<fs::path> DiskTree::on_disk(std::string_view path) const {
 std::optional<std::string> DiskTree::read(std::string_view path) const {
   const std::optional<fs::path> file = on_disk(path);
   if (!file) return std::nullopt;
-  const UniqueFd fd(open(file->c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting: to open a named pipe takes until somebody writes to it. What is no file has no content.
+  const UniqueFd fd(open(file->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   int failure = fd ? 0 : errno;
+  struct stat status {};
+  if (fd && fstat(fd.get(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return std::nullopt;
   std::string content;
   char buffer[1 << 16];
   while (failure == 0) {

@@ -3,14 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
 #include "yoke/base/error.h"
+#include "yoke/base/interrupt.h"
 
 namespace yoke {
 namespace fs = std::filesystem;
@@ -34,10 +37,22 @@ UniqueFd open_file(const fs::path& file, int flags, mode_t mode) {
 }
 
 std::size_t read_some(const UniqueFd& fd, void* buffer, std::size_t size, const fs::path& name) {
+  // Only a signal that comes now: what cleans up after one reads files too.
+  const int interrupts = interrupts_received();
   for (;;) {
     const ssize_t count = read(fd.get(), buffer, size);
     if (count >= 0) return static_cast<std::size_t>(count);
     if (errno != EINTR) throw system_error(errno, fmt::format("cannot read {}", name.native()));
+    if (interrupts_received() != interrupts) throw_if_interrupted();
+  }
+}
+
+void wait_for_input(const UniqueFd& fd) {
+  constexpr int kLookEveryMs = 100;  // a signal may come just before a wait begins
+  for (;;) {
+    throw_if_interrupted();
+    pollfd waiting{.fd = fd.get(), .events = POLLIN, .revents = 0};
+    if (poll(&waiting, 1, kLookEveryMs) > 0) return;
   }
 }
 
@@ -74,8 +89,14 @@ std::string read_file(const fs::path& file, Bytes limit) {
   }
   fcntl(fd.get(), F_SETFL, 0);  // what a shell's <(…) has to say is waited for
   std::string content;
+  // Else a large file takes three times its size while the text grows.
+  if (S_ISREG(status.st_mode))
+    content.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(status.st_size, 0, limit.value)));
   char buffer[1 << 16];
-  while (const std::size_t count = read_some(fd, buffer, sizeof buffer, file)) {
+  for (;;) {
+    if (!S_ISREG(status.st_mode)) wait_for_input(fd);
+    const std::size_t count = read_some(fd, buffer, sizeof buffer, file);
+    if (count == 0) break;
     content.append(buffer, count);
     if (static_cast<std::int64_t>(content.size()) > limit.value) {
       throw Error(ErrorCode::kInvalid, fmt::format("{} is larger than {}", file.native(), to_string(limit)));

@@ -34,6 +34,9 @@ class UniqueFd {
 // All throw Error naming the file. Descriptors are close-on-exec.
 UniqueFd open_file(const std::filesystem::path& file, int flags, mode_t mode = 0644);
 std::size_t read_some(const UniqueFd& fd, void* buffer, std::size_t size, const std::filesystem::path& name);
+// Until there is something to read, or the end. kInterrupted after a signal: a terminal or a pipe may be silent for
+// ever.
+void wait_for_input(const UniqueFd& fd);
 void write_all(const UniqueFd& fd, std::string_view content, const std::filesystem::path& name);
 
 // The whole content; an Error where it is larger than `limit`, a folder, or a pipe that lies in one.

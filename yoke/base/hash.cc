@@ -55,6 +55,35 @@ std::string random_token_hex(std::size_t bytes) {
   return hex(token.data(), token.size());
 }
 
+namespace {
+
+using HashKey = std::array<unsigned char, crypto_shorthash_KEYBYTES>;
+
+const HashKey& hash_key() {
+  static const HashKey key = [] {
+    start_sodium();
+    HashKey made{};
+    randombytes_buf(made.data(), made.size());
+    return made;
+  }();
+  return key;
+}
+
+}  // namespace
+
+std::size_t SecretHash::operator()(std::string_view text) const {
+  std::uint64_t hash = 0;
+  static_assert(sizeof hash == crypto_shorthash_BYTES);
+  crypto_shorthash(reinterpret_cast<unsigned char*>(&hash), reinterpret_cast<const unsigned char*>(text.data()),
+                   text.size(), hash_key().data());
+  return hash;
+}
+
+std::uint64_t secret_number() {
+  static const std::uint64_t number = SecretHash{}("number");
+  return number;
+}
+
 bool equal_secrets(std::string_view a, std::string_view b) {
   start_sodium();
   return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;

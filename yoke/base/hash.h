@@ -1,6 +1,7 @@
-// SHA-256 and random tokens by libsodium.
+// SHA-256, random tokens and hashes with a secret, by libsodium.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +16,14 @@ std::string sha256_file_hex(const std::filesystem::path& file);
 
 // A secret from the system's generator, in hex: `bytes` bytes, twice as many digits.
 std::string random_token_hex(std::size_t bytes);
+
+// For tables whose keys come from a file: hashes that depend on a number of this process, so that nobody can write keys
+// that collide and make a table slow.
+struct SecretHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const;  // SipHash
+};
+std::uint64_t secret_number();  // the same throughout the process
 
 // Compares in constant time, for secrets.
 bool equal_secrets(std::string_view a, std::string_view b);

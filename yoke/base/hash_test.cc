@@ -33,5 +33,12 @@ TEST(RandomToken, HasTheLengthAskedForAndDiffersEachTime) {
   EXPECT_FALSE(equal_secrets("abc", "ab"));
 }
 
+TEST(SecretHash, DependsOnTheTextAndOnTheProcess) {
+  EXPECT_EQ(SecretHash{}("a"), SecretHash{}(std::string("a")));
+  EXPECT_NE(SecretHash{}("a"), SecretHash{}("b"));
+  EXPECT_NE(SecretHash{}("a"), std::hash<std::string_view>{}("a"));
+  EXPECT_EQ(secret_number(), secret_number());
+}
+
 }  // namespace
 }  // namespace yoke

@@ -1,5 +1,5 @@
-// JSON text to Document and back. The parser is strict (RFC 8259: no comments, no trailing commas, valid UTF-8, unique
-// keys) and bounded in depth; an Error names line and column.
+// JSON text to Document and back. The parser is strict (RFC 8259: no comments, no trailing commas, no NUL byte, valid
+// UTF-8, unique keys) and bounded in depth and values (limits.h); an Error names line and column.
 #pragma once
 #include <string>
 #include <string_view>

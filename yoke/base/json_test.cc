@@ -7,6 +7,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
+#include "yoke/base/limits.h"
 
 namespace yoke {
 namespace {
@@ -87,6 +88,44 @@ TEST(Json, ReadsAndPrintsAsManyKeysAsAVocabularyHas) {
   EXPECT_EQ(document.fields.size(), 200001U);
   EXPECT_EQ(parse_json(print_json(document), "test"), document);
   EXPECT_LT(to_seconds(real_clock().now() - start).value, 30.0) << "quadratic time would be minutes";
+}
+
+// nlohmann takes a NUL byte for the end of the text.
+TEST(Json, ANulByteIsNoEnd) {
+  using namespace std::string_literals;
+  EXPECT_NE(failure_of("{\"a\":1}\0, \"b\": nonsense"s).find("NUL byte in line 1"), std::string::npos);
+  EXPECT_NE(failure_of("[1]\n\0\0"s).find("NUL byte in line 2"), std::string::npos);
+  EXPECT_NE(failure_of("123\0"s), "none");
+  EXPECT_EQ(failure_of(R"(["\u0000"])"), "none");
+}
+
+TEST(Json, HasALimitOfValues) {
+  std::string numbers = "[0";
+  for (std::uint64_t i = 0; i < limits::kJsonValues; ++i) numbers += ",0";
+  EXPECT_NE(failure_of(numbers + "]").find("holds more than 1000000 values"), std::string::npos);
+  EXPECT_EQ(failure_of(numbers.substr(0, numbers.size() - 4) + "]"), "none");
+}
+
+TEST(Json, PlacesAreThoseOfTheValues) {
+  const Document document = parse_json(R"([[], {"a": {"b\u001b": [0, {"c": 1}]}}, 7])", "t");
+  EXPECT_EQ(document.items[0].where, "t: [0]");
+  EXPECT_EQ(document.items[2].where, "t: [2]");
+  const Document& list = *document.items[1].find("a")->find("b\x1b");
+  EXPECT_EQ(list.where, "t: [1].a.b\\x1b");
+  EXPECT_EQ(list.items[1].find("c")->where, "t: [1].a.b\\x1b[1].c");
+  EXPECT_EQ(fmt::format("{}", Document().where), "");
+}
+
+TEST(Json, ManyKeysTakeLittleTimeAndOneTwiceIsFound) {
+  std::string text = "{";
+  for (int i = 0; i < 100'000; ++i) text += fmt::format("\"k{}\":0,", i);
+  EXPECT_EQ(failure_of(text + "\"x\":0}"), "none");
+  EXPECT_NE(failure_of(text + "\"k17\":0}").find("'k17' stands twice"), std::string::npos);
+}
+
+TEST(Json, PrintsNothingThatSteersATerminal) {
+  EXPECT_EQ(print_json(Document::string("\x1b\x7f\u009b\u00a0é"), JsonLayout::kOneLine),
+            "\"\\u001b\\u007f\\u009b\u00a0é\"");
 }
 
 }  // namespace

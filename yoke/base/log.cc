@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "yoke/base/text.h"
+
 namespace yoke {
 namespace {
 
@@ -38,6 +40,6 @@ spdlog::logger& logger() {
 
 void set_log_level(LogLevel level) { logger().set_level(to_spdlog(level)); }
 bool log_enabled(LogLevel level) { return logger().should_log(to_spdlog(level)); }
-void log_line(LogLevel level, std::string_view text) { logger().log(to_spdlog(level), text); }
+void log_line(LogLevel level, std::string_view text) { logger().log(to_spdlog(level), terminal_safe(text)); }
 
 }  // namespace yoke

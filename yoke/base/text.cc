@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
+
+#include "yoke/base/limits.h"
 
 namespace yoke {
 namespace {
@@ -28,21 +31,23 @@ std::size_t utf8_length(std::string_view text) {
   return 0;
 }
 
-// Optimal string alignment: insert, delete, replace, and swap of two neighbours cost one each.
+// Optimal string alignment: insert, delete, replace, and swap of two neighbours cost one each. Three rows of the table
+// are enough.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  std::vector<std::size_t> two_before(b.size() + 1), before(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
+    two_before.swap(before);
+    before.swap(row);
+    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       const std::size_t change = a[i - 1] == b[j - 1] ? 0 : 1;
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + change});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-      }
+      row[j] = std::min({before[j] + 1, row[j - 1] + 1, before[j - 1] + change});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], two_before[j - 2] + 1);
     }
   }
-  return d[a.size()][b.size()];
+  return row[b.size()];
 }
 
 }  // namespace
@@ -62,12 +67,16 @@ std::size_t count_columns(std::string_view text) {
 }
 
 std::optional<std::string> nearest(std::string_view wrong, std::span<const std::string> words) {
-  if (wrong.empty() || wrong.size() > 64) return std::nullopt;
+  if (wrong.empty() || wrong.size() > limits::kMistypedBytes) return std::nullopt;
   const std::string* best = nullptr;
   // A third of the letters may be wrong: "stauts" is status, "foo" is not "node".
   std::size_t best_distance = std::max<std::size_t>(1, wrong.size() / 3) + 1;
   for (const std::string& word : words) {
+    if (word.size() > limits::kSuggestedBytes) continue;
     const bool starts = wrong.size() >= 3 && word.starts_with(wrong);
+    // The distance is at least the difference of the lengths.
+    const std::size_t longer = std::max(wrong.size(), word.size()) - std::min(wrong.size(), word.size());
+    if (!starts && longer >= best_distance) continue;
     const std::size_t distance = starts ? 1 : edit_distance(wrong, word);
     if (distance < best_distance) {
       best = &word;
@@ -81,6 +90,13 @@ std::optional<std::string> nearest(std::string_view wrong, std::span<const std::
 std::string suggest(std::string_view wrong, std::span<const std::string> words, std::string_view plural) {
   if (const auto meant = nearest(wrong, words)) return fmt::format("did you mean '{}'?", *meant);
   return fmt::format("the {} are {}", plural, fmt::join(words, ", "));
+}
+
+std::size_t find_text(std::string_view text, std::string_view part, std::size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  // Two-way search, by the C library.
+  const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
+  return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : std::string_view::npos;
 }
 
 std::string_view trim(std::string_view text) {
@@ -100,17 +116,42 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
+namespace {
+
+// What a terminal shows at the start of a text as it is: its length, or 0 where the first byte needs an escape.
+std::size_t shown_length(std::string_view text) {
+  const std::size_t length = utf8_length(text);
+  const auto byte = static_cast<unsigned char>(text.front());
+  // U+0080 to U+009F are control characters too: some terminals take U+009B for the start of an escape sequence.
+  const bool is_c1 = length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;
+  return byte < 0x20 || byte == 0x7F || is_c1 ? 0 : length;
+}
+
+}  // namespace
+
 std::string printable(std::string_view text, std::size_t most) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
     if (shown.size() >= most) return shown + "…";
-    const std::size_t length = utf8_length(text.substr(at));
-    const auto byte = static_cast<unsigned char>(text[at]);
-    // U+0080 to U+009F are control characters too: some terminals take U+009B for the start of an escape sequence.
-    const bool is_c1 = length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0;
-    if (length == 0 || byte < 0x20 || byte == 0x7F || is_c1) {
-      shown += fmt::format("\\x{:02x}", byte);
-      ++at;
+    const std::size_t length = shown_length(text.substr(at));
+    if (length == 0) {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at++]));
+    } else {
+      shown += text.substr(at, length);
+      at += length;
+    }
+  }
+  return shown;
+}
+
+std::string terminal_safe(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_layout = text[at] == '\n' || text[at] == '\t';
+    const std::size_t length = is_layout ? 1 : shown_length(text.substr(at));
+    if (length == 0) {
+      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at++]));
     } else {
       shown += text.substr(at, length);
       at += length;

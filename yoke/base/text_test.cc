@@ -46,5 +46,25 @@ RC_GTEST_PROP(Printable, IsAlwaysUtf8WithoutControlCharacters, (const std::strin
   RC_ASSERT(std::none_of(shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; }));
 }
 
+TEST(Nearest, LongWordsAreNotCompared) {
+  const std::string long_name = "model.layers" + std::string(10'000'000, 'x');
+  EXPECT_EQ(nearest("model.layer", std::vector<std::string>{long_name}), std::nullopt);
+  EXPECT_EQ(nearest("model.layer", std::vector<std::string>{long_name, "model.layers"}), "model.layers");
+  EXPECT_EQ(nearest("abdc", std::vector<std::string>{"abcd"}), "abcd") << "a swap of neighbours counts once";
+}
+
+TEST(TerminalSafe, KeepsLinesAndShowsWhatSteers) {
+  EXPECT_EQ(terminal_safe("a\tb\n\x1b]0;owned\x07\r\u009b\x7f\xff é"),
+            "a\tb\n\\x1b]0;owned\\x07\\x0d\\xc2\\x9b\\x7f\\xff é");
+}
+
+TEST(FindText, IsAsTheStringsOwn) {
+  EXPECT_EQ(find_text("abcabc", "ca"), 2U);
+  EXPECT_EQ(find_text("abcabc", "a", 1), 3U);
+  EXPECT_EQ(find_text("abc", "x"), std::string::npos);
+  EXPECT_EQ(find_text("abc", "", 3), 3U);
+  EXPECT_EQ(find_text("abc", "", 4), std::string::npos);
+}
+
 }  // namespace
 }  // namespace yoke

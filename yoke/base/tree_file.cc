@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
+#include "yoke/base/interrupt.h"
 #include "yoke/base/text.h"
 #include "yoke/base/tree_rules.h"
 
@@ -30,9 +32,9 @@ class Parser {
   // One file under way. Lines count from 1.
   struct Frame {
     std::string name;
-    std::string base;    // the last absolute folder, "" for the root
-    std::string folder;  // where relative names lie
-    std::vector<std::string> lines;
+    std::string base;                     // the last absolute folder, "" for the root
+    std::string folder;                   // where relative names lie
+    std::vector<std::string_view> lines;  // of the text, which lives while its frame does
     std::size_t line = 0;
     std::string_view rest;                        // of the line, after the words taken
     std::map<std::string, std::size_t> set_here;  // path to line
@@ -66,6 +68,7 @@ class Parser {
   Entries entries_;
   std::size_t text_size_ = 0;
   std::size_t moved_ = 0;
+  std::size_t includes_ = 0;
 };
 
 void Parser::parse(std::string_view text, const std::string& name, const std::string& folder) {
@@ -74,7 +77,10 @@ void Parser::parse(std::string_view text, const std::string& name, const std::st
   text_size_ += text.size();
   if (text_size_ > TreeFileLimits::kTextMost) throw fail("the text is too long, with what it includes");
   require_plain(text);
-  frame().lines = split(text, '\n');
+  for (std::string_view rest = text;; rest.remove_prefix(rest.find('\n') + 1)) {
+    frame().lines.push_back(rest.substr(0, rest.find('\n')));
+    if (rest.find('\n') == std::string_view::npos) break;
+  }
   // A frame's address changes when an include pushes another, hence frame() each time.
   for (frame().line = 1; frame().line <= frame().lines.size(); ++frame().line) {
     frame().rest = frame().lines[frame().line - 1];
@@ -177,14 +183,14 @@ void Parser::set(const std::string& first) {
 // The indented lines after the current one, and the empty lines between them. Leaves the last of them as the current.
 std::string Parser::take_block() {
   std::string content;
-  const std::vector<std::string>& lines = frame().lines;
+  const std::vector<std::string_view>& lines = frame().lines;
   std::size_t empty = 0;
   for (std::size_t next = frame().line; next < lines.size(); ++next) {
-    const std::string& line = lines[next];
+    const std::string_view line = lines[next];
     if (line.empty()) {
       ++empty;
     } else if (line.starts_with("  ")) {
-      content += std::string(std::exchange(empty, 0), '\n') + line.substr(2) + "\n";
+      content.append(std::exchange(empty, 0), '\n').append(line.substr(2)) += '\n';
       frame().line = next + 1;
     } else {
       break;
@@ -205,6 +211,10 @@ void Parser::include(const std::string& file) {
   }
   if (!read_include_) throw fail("nothing can be included here");
   if (frames_.size() >= TreeFileLimits::kIncludesDeep) throw fail("includes are nested too deep");
+  if (++includes_ > TreeFileLimits::kIncludesMost) {
+    throw fail(fmt::format("more than {} files are included", TreeFileLimits::kIncludesMost));
+  }
+  throw_if_interrupted();
   std::string text;
   try {
     text = read_include_(whole);
@@ -329,11 +339,32 @@ MemoryTree parse_tree(std::string_view text, std::string_view name, const ReadIn
   return parser.tree();
 }
 
+namespace {
+
+// Whether a file, with links followed, lies in a folder or below.
+bool lies_in(const fs::path& file, const fs::path& folder) {
+  std::error_code failure;
+  const fs::path real = fs::weakly_canonical(file, failure);
+  const fs::path home = fs::weakly_canonical(folder, failure);
+  if (failure) return false;
+  const auto [left, rest] = std::mismatch(home.begin(), home.end(), real.begin(), real.end());
+  return left == home.end();
+}
+
+}  // namespace
+
 MemoryTree load_tree(const fs::path& file) {
-  const auto read = [](std::string_view path) {
-    return read_file(path, Bytes{static_cast<std::int64_t>(TreeFileLimits::kTextMost)});
+  constexpr Bytes kMost{static_cast<std::int64_t>(TreeFileLimits::kTextMost)};
+  const fs::path folder = fs::absolute(file).parent_path();
+  const char* const parts = std::getenv("YOKE_CAPTURE_PARTS");
+  const auto include = [&](std::string_view path) {
+    const bool is_part = parts && *parts == '/' && lies_in(path, parts);
+    if (!is_part && !lies_in(path, folder)) {
+      throw Error(ErrorCode::kInvalid, "it lies outside of the capture's folder");
+    }
+    return read_file(path, kMost);
   };
-  return parse_tree(read(file.native()), file.native(), read);
+  return parse_tree(read_file(file, kMost), file.native(), include);
 }
 
 }  // namespace yoke

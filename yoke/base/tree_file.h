@@ -47,6 +47,7 @@ struct TreeFileLimits {
   static constexpr std::size_t kPathMost = 1024;  // as lengths in bytes
   static constexpr std::size_t kNameMost = 255;
   static constexpr std::size_t kIncludesDeep = 8;
+  static constexpr std::size_t kIncludesMost = 10'000;  // each time one is read; the largest fixture has 20
 };
 
 // Answers the text of an included file. It is asked by the path from where `name` starts, in normal form: "a/b.tree"
@@ -56,6 +57,8 @@ using ReadInclude = std::function<std::string(std::string_view path)>;
 
 // `name` is how errors call the text ("spark.tree:12: …") and what includes are relative to. Throws Error kInvalid.
 MemoryTree parse_tree(std::string_view text, std::string_view name, const ReadInclude& read_include);
+// Included files must lie in the file's own folder or below: a capture may come from a stranger. Those of the tests
+// share parts; they name the folder of all in the environment, as YOKE_CAPTURE_PARTS.
 MemoryTree load_tree(const std::filesystem::path& file);
 
 // Without includes; parses back to the same tree. Refuses (as does write_tree) what no disk could hold, such as a file

@@ -303,5 +303,41 @@ TEST(TreeFile, RefusesToWriteLinksThatCouldLeadOut) {
   }
 }
 
+TEST(TreeFile, ACaptureIncludesOnlyWhatLiesInItsFolder) {
+  const ScratchDir scratch;
+  const auto error_with = [&](const std::string& text) -> std::string {
+    write_file_atomically(scratch.path() / "c/machine.tree", text);
+    try {
+      load_tree(scratch.path() / "c/machine.tree");
+      return "";
+    } catch (const Error& error) {
+      return error.message();
+    }
+  };
+  fs::create_directories(scratch.path() / "c/parts");
+  write_file_atomically(scratch.path() / "c/parts/nic.tree", "/a = 1\n");
+  write_file_atomically(scratch.path() / "secret", "/a = 1\n");
+  fs::create_symlink(scratch.path() / "secret", scratch.path() / "c/link");
+  EXPECT_EQ(error_with("include parts/nic.tree\n"), "");
+  EXPECT_EQ(error_with("include parts/../parts/nic.tree\n"), "");
+  for (const char* outside : {"../secret", "parts/../../secret", "link", "../../../../../../etc/passwd"}) {
+    EXPECT_NE(error_with(fmt::format("include {}\n", outside)).find("outside of the capture's folder"),
+              std::string::npos)
+        << outside;
+  }
+}
+
+TEST(TreeFile, IncludesHaveALimitOfNumber) {
+  const auto includes = [](std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += "include b.tree\n";
+    return text;
+  };
+  const ReadInclude nothing = [](std::string_view) -> std::string { return "\n"; };
+  EXPECT_EQ(tree_error(includes(TreeFileLimits::kIncludesMost), nothing), "");
+  EXPECT_EQ(tree_error(includes(TreeFileLimits::kIncludesMost + 1), nothing),
+            "a.tree:10001: more than 10000 files are included");
+}
+
 }  // namespace
 }  // namespace yoke

@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "yoke/base/error.h"
+#include "yoke/base/interrupt.h"
+#include "yoke/base/key_set.h"
 #include "yoke/base/text.h"
 #include "yoke/base/units.h"
 
@@ -19,7 +21,7 @@ constexpr std::size_t kYamlDepthMost = 32;
 
 class YamlBuilder : public YAML::EventHandler {
  public:
-  explicit YamlBuilder(std::string_view source) : source_(source) {}
+  explicit YamlBuilder(std::string_view source) : source_(source), places_(place_lines(source_)) {}
   Document take() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -58,7 +60,8 @@ class YamlBuilder : public YAML::EventHandler {
   struct Open {
     Document* document;
     bool has_key = false;
-    std::string key;
+    std::string key = {};
+    KeySet keys = {};
   };
 
   std::string at(const YAML::Mark& mark) const { return fmt::format("{}:{}", source_, mark.line + 1); }
@@ -79,7 +82,8 @@ class YamlBuilder : public YAML::EventHandler {
 
   // A parent grows only when its open child is closed, so pointers to open documents stay good.
   Document* put(const YAML::Mark& mark, Document value) {
-    value.where = at(mark);
+    if (++values_ % 65536 == 0) throw_if_interrupted();
+    value.where = {places_, static_cast<std::uint64_t>(mark.line) + 1};
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -97,7 +101,7 @@ class YamlBuilder : public YAML::EventHandler {
   void set_key(const YAML::Mark& mark, Open& parent, const Document& key) const {
     if (key.kind != Document::Kind::kPlain && key.kind != Document::Kind::kText) refuse(mark, "a key must be a word");
     if (key.text == "<<") refuse(mark, "merge keys (<<) are not used here");
-    if (parent.document->find(key.text)) {
+    if (!parent.keys.add(*parent.document, key.text)) {
       refuse(mark, fmt::format("the key '{}' stands twice", printable(key.text, 60)), "keep one of them");
     }
     parent.key = key.text;
@@ -105,6 +109,8 @@ class YamlBuilder : public YAML::EventHandler {
   }
 
   std::string source_;
+  std::shared_ptr<const PlaceSource> places_;
+  std::uint64_t values_ = 0;
   Document root_;
   std::vector<Open> open_;
 };

@@ -96,5 +96,17 @@ RC_GTEST_PROP(Yaml, PrintedIsReadBackTheSame, ()) {
   RC_ASSERT(same_text(back, document));
 }
 
+TEST(Yaml, ManyKeysTakeLittleTimeAndOneTwiceIsFound) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "k" + std::to_string(i) + ":\n";
+  EXPECT_EQ(parse_yaml(text, "c.yaml").fields.size(), 100'000U);
+  try {
+    parse_yaml(text + "k17:\n", "c.yaml");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "c.yaml:100001: the key 'k17' stands twice");
+  }
+}
+
 }  // namespace
 }  // namespace yoke

@@ -1,4 +1,5 @@
-// What yoke says below the rows: comment lines to the readers of nccl-tests' table.
+// What yoke says below the rows: comment lines to the readers of nccl-tests' table. The words "out-of-place" and
+// "in-place" stand only in the head of the table: a reader such as SuperBench's finds the head by their last line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 std::string percentile_lines(const CollectiveRun& run) {
   std::string text =
-      "# Spread of iterations (us, the slowest rank of each), out-of-place and in-place\n"
+      "# Spread of iterations (us, the slowest rank of each), first of two buffers, then of one\n"
       "#         size      p50      p95      p99      max      p50      p95      p99      max\n";
   for (const CollectiveRow& row : run.rows) {
     text += fmt::format("# {:12}", row.size);
@@ -27,7 +28,7 @@ std::string percentile_lines(const CollectiveRun& run) {
 // Ranks differ by what they wait, so a line for the fastest and the slowest is enough beyond a few ranks.
 std::string rank_lines(const CollectiveRun& run) {
   constexpr std::size_t kRanksShown = 8;
-  std::string text = "# Ranks (us, mean of each rank, out-of-place) and who comes last\n";
+  std::string text = "# Ranks (us, mean of each rank, of two buffers) and who comes last\n";
   for (const CollectiveRow& row : run.rows) {
     const PlacementResult& result = row.out_of_place;
     text += fmt::format("# {:12}", row.size);

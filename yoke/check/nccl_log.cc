@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "yoke/base/interrupt.h"
+#include "yoke/base/limits.h"
 #include "yoke/base/text.h"
 #include "yoke/check/nccl_log_read.h"
 
@@ -95,7 +97,8 @@ void add_line(NcclLog& log, std::string_view line) {
 void add_nccl_log(NcclLog& log, std::string_view text) {
   while (!text.empty()) {
     const std::size_t newline = text.find('\n');
-    add_line(log, plain_line(text.substr(0, newline)));
+    add_line(log, plain_line(text.substr(0, std::min(newline, limits::kLogLineBytes))));
+    if (log.lines % 4096 == 0) throw_if_interrupted();
     text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
   }
 }

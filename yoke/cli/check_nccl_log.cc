@@ -3,6 +3,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
+#include "yoke/base/limits.h"
 #include "yoke/check/nccl_log.h"
 #include "yoke/check/rule.h"
 #include "yoke/cli/check_text.h"
@@ -13,7 +14,7 @@
 namespace yoke {
 namespace {
 
-constexpr Bytes kLogMost{1LL << 30};
+constexpr Bytes kLogMost{limits::kLogBytes};
 
 constexpr const char* kHowToLog =
     "run the job with NCCL_DEBUG=INFO, and give its output or the file of NCCL_DEBUG_FILE";

@@ -238,9 +238,9 @@ bool colour_errors() {
 
 void report_error(const Error& error, const Session& session) {
   std::string text = colour_errors() ? "\x1b[1;31myoke:\x1b[0m " : "yoke: ";
-  text += error.message() + "\n";
-  for (const std::string& where : error.context()) text += fmt::format("  while {}\n", where);
-  if (!error.hint().empty()) text += fmt::format("  hint: {}\n", error.hint());
+  text += terminal_safe(error.message()) + "\n";
+  for (const std::string& where : error.context()) text += fmt::format("  while {}\n", terminal_safe(where));
+  if (!error.hint().empty()) text += fmt::format("  hint: {}\n", terminal_safe(error.hint()));
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* nowhere left to say it */
   }
   if (!session.json) return;
@@ -266,7 +266,9 @@ Document error_json(const Error& error, int exit_status) {
                         {"exit_status", Document::number(std::int64_t{exit_status})}});
 }
 
-void Session::print(std::string_view text) const {
+void Session::print(std::string_view text) const { print_as_is(terminal_safe(text)); }
+
+void Session::print_as_is(std::string_view text) const {
   while (!text.empty()) {
     const ssize_t count = write(STDOUT_FILENO, text.data(), text.size());
     if (count >= 0) {
@@ -279,7 +281,7 @@ void Session::print(std::string_view text) const {
   }
 }
 
-void Session::print_json(const Document& document) const { print(yoke::print_json(document) + "\n"); }
+void Session::print_json(const Document& document) const { print_as_is(yoke::print_json(document) + "\n"); }
 
 void Session::warn(const std::vector<std::string>& warnings) const {
   for (const std::string& warning : warnings) log(LogLevel::kWarning, "{}", warning);

@@ -25,7 +25,9 @@ struct Session {
   std::optional<std::string> lab;
   mutable std::shared_ptr<const Cluster> cluster_read = {};  // cluster_file.h reads it once
 
-  void print(std::string_view text) const;          // to standard output; an Error where that fails
+  // To standard output; an Error where that fails. What would steer a terminal is shown as an escape, whoever wrote it.
+  void print(std::string_view text) const;
+  void print_as_is(std::string_view text) const;    // for what a model or a rank writes
   void print_json(const Document& document) const;  // indented, with its line end
   void warn(const std::vector<std::string>& warnings) const;
 };

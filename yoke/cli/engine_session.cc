@@ -8,6 +8,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/progress.h"
+#include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/lab/enter.h"
 #include "yoke/lab/plain.h"
@@ -118,13 +119,13 @@ Result<Answered> EngineSession::try_ask(Request request, AskHooks hooks) {
 
 void EngineSession::print(std::string_view text) {
   if (text.empty()) return;
-  session_.print(text);
+  session_.print_as_is(text);
   in_line_ = text.back() != '\n';
 }
 
 void EngineSession::note(const std::string& text) {
   const bool same_screen = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
-  const std::string line = fmt::format("{}yoke: {}\n", in_line_ && same_screen ? "\n" : "", text);
+  const std::string line = fmt::format("{}yoke: {}\n", in_line_ && same_screen ? "\n" : "", terminal_safe(text));
   if (same_screen) in_line_ = false;
   if (write(STDERR_FILENO, line.data(), line.size()) < 0) { /* nowhere left to say it */
   }

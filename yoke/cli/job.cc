@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "yoke/base/error.h"
+#include "yoke/base/limits.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
@@ -29,9 +30,16 @@ struct RunOptions {
   std::vector<std::string> argv;
 };
 
+// Before anything is made for a rank: the number comes from an option.
 int rank_count(std::size_t nodes, const RunOptions& options) {
-  if (options.ranks != kNotGiven) return options.ranks;
-  return static_cast<int>(nodes) * (options.ranks_per_node != kNotGiven ? options.ranks_per_node : 1);
+  const bool each = options.ranks_per_node != kNotGiven;
+  const std::int64_t ranks = options.ranks != kNotGiven
+                                 ? options.ranks
+                                 : static_cast<std::int64_t>(nodes) * (each ? options.ranks_per_node : 1);
+  if (ranks <= limits::kRanks) return static_cast<int>(ranks);
+  throw Error(ErrorCode::kUsage,
+              fmt::format("{} ranks are more than the {} that a job may have", ranks, limits::kRanks),
+              each ? "give fewer with --ranks-per-node" : "give fewer with --ranks");
 }
 
 Variable parse_variable(const std::string& text) {

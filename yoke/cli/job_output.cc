@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "yoke/base/text.h"
+
 namespace yoke {
 namespace {
 
@@ -59,19 +61,19 @@ void JobOutput::take(const RankOutput& output) {
 void JobOutput::take(const JobEvent& event) {
   if (event.kind != JobEvent::Kind::kNotice && event.kind != JobEvent::Kind::kRestart) return;
   flush();
-  write_errors(fmt::format("yoke: {}\n", event.text));
+  write_errors(fmt::format("yoke: {}\n", terminal_safe(event.text)));
 }
 
 void JobOutput::flush() {
-  if (!out_.empty()) session_.print(std::exchange(out_, {}));
+  if (!out_.empty()) session_.print_as_is(std::exchange(out_, {}));
   if (!err_.empty()) write_errors(std::exchange(err_, {}));
 }
 
 int JobOutput::report(const std::string& job, const JobOutcome& outcome) const {
   if (outcome.cause) {
     const Error& error = outcome.cause->error;
-    write_errors(fmt::format("yoke: {}\n", error.message()));
-    if (!error.hint().empty()) write_errors(fmt::format("  hint: {}\n", error.hint()));
+    write_errors(fmt::format("yoke: {}\n", terminal_safe(error.message())));
+    if (!error.hint().empty()) write_errors(fmt::format("  hint: {}\n", terminal_safe(error.hint())));
   }
   if (session_.json) session_.print_json(outcome_json(job, outcome));
   return outcome.exit_status;

@@ -15,7 +15,10 @@ std::string read_standard_input(Bytes most) {
   if (!input) throw system_error(errno, "cannot read standard input");
   std::string text;
   char buffer[1 << 16];
-  while (const std::size_t count = read_some(input, buffer, sizeof buffer, "standard input")) {
+  for (;;) {
+    wait_for_input(input);
+    const std::size_t count = read_some(input, buffer, sizeof buffer, "standard input");
+    if (count == 0) break;
     text.append(buffer, count);
     if (std::ssize(text) > most.value) {
       throw Error(ErrorCode::kInvalid, fmt::format("standard input is larger than {}", to_string(most)));

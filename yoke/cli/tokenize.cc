@@ -80,15 +80,22 @@ std::vector<TokenId> parse_ids(const std::string& list, const Tokenizer& tokeniz
 std::vector<TokenId> encode_chat(const TokenizeArguments& arguments, const Tokenizer& tokenizer) {
   const ChatTemplate chat = ChatTemplate::load(tokenizer_file(arguments.model).parent_path());
   const std::string text = input_text(arguments);
-  const Document messages =
+  Document messages =
       arguments.messages
           ? parse_json(text, arguments.text ? "TEXT" : "standard input")
           : Document::list({Document::map({{"role", Document::string("user")}, {"content", Document::string(text)}})});
+  // A request as a server gets it: what is beside the messages goes to the template too.
+  ChatOptions options;
+  if (const Document* inside = messages.find("messages")) {
+    if (const Document* tools = messages.find("tools")) options.tools = *tools;
+    if (const Document* documents = messages.find("documents")) options.documents = *documents;
+    messages = Document(*inside);
+  }
   if (messages.kind != Document::Kind::kList) {
     throw Error(ErrorCode::kInvalid, fmt::format("the messages are {}, not a list", to_string(messages.kind)),
                 R"(give a list such as [{"role": "user", "content": "Hello"}])");
   }
-  return tokenizer.encode(chat.render(messages));
+  return tokenizer.encode(chat.render(messages, options));
 }
 
 void print_tokens(Session& session, const std::vector<TokenId>& ids, const Tokenizer& tokenizer) {
@@ -146,7 +153,7 @@ int tokenize(Session& session, const TokenizeArguments& arguments) {
   if (session.json) {
     session.print_json(tokens_json(ids, tokenizer));
   } else if (arguments.decode) {
-    session.print(tokenizer.decode(ids, {.special_tokens = SpecialTokens::kShow}) + "\n");
+    session.print_as_is(tokenizer.decode(ids, {.special_tokens = SpecialTokens::kShow}) + "\n");
   } else if (arguments.ids) {
     session.print(fmt::format("{}\n", fmt::join(ids, ",")));
   } else {
@@ -178,7 +185,8 @@ CommandRow tokenize_command() {
         options.flag("--ids", "print only the ids, with commas between", chosen->ids);
         options.value("--decode", "IDS", "print the text of these ids instead", chosen->decode);
         options.flag("--chat", "as a user's message, by the model's chat template", chosen->chat);
-        options.flag("--messages", "the text is a JSON list of messages for the chat template", chosen->messages);
+        options.flag("--messages", "the text is a JSON list of messages, or a map with messages, tools and documents",
+                     chosen->messages);
         options.flag("--special", "special tokens that stand in the text count as such", chosen->special);
         options.flag("--bare", "without what the model wants around a text", chosen->bare);
         return [chosen](Session& session) { return tokenize(session, *chosen); };

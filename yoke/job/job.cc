@@ -8,6 +8,7 @@
 
 #include "yoke/base/hash.h"
 #include "yoke/base/interrupt.h"
+#include "yoke/base/limits.h"
 #include "yoke/base/line_buffer.h"
 #include "yoke/base/progress.h"
 #include "yoke/base/text.h"
@@ -115,6 +116,9 @@ class Shower {
 }  // namespace
 
 std::vector<JobNode> spread_ranks(const std::vector<ClusterNode>& nodes, int ranks) {
+  if (ranks > limits::kRanks) {
+    throw Error(ErrorCode::kInvalid, fmt::format("a job of {} ranks: at most {} are possible", ranks, limits::kRanks));
+  }
   const int count = static_cast<int>(nodes.size());
   std::vector<JobNode> placed;
   for (int i = 0; i < count; ++i) {

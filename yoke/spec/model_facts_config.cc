@@ -157,7 +157,8 @@ ModelFacts facts_from_config(const Document& config) {
   model.gpt_oss = type == "gpt_oss";
   if (model.gpt_oss) model.qkv_bias = false;  // counted with its other biases
   model.norms_per_layer = type.starts_with("gemma3") ? 4 : 2;
-  model.source = fmt::format("{}", config.where.empty() ? "config.json" : config.where);
+  model.source = config.where.text();
+  if (model.source.empty()) model.source = "config.json";
   read_experts(reader, model);
   read_latent(reader, model);
   read_layer_types(reader, model);

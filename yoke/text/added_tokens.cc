@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
+#include "yoke/base/limits.h"
 #include "yoke/text/components.h"
 #include "yoke/text/unicode.h"
 
@@ -33,6 +34,10 @@ AddedToken read_added_token(const Document& document) {
   if (id < 0 || id > Vocabulary::kIdMost || token.content.empty()) {
     throw Error(ErrorCode::kInvalid, fmt::format("{}: an added token needs a text and an id from 0 to {}",
                                                  document.where, Vocabulary::kIdMost));
+  }
+  if (token.content.size() > limits::kAddedTokenBytes) {
+    throw Error(ErrorCode::kInvalid, fmt::format("{}: an added token has {} bytes, more than {}", document.where,
+                                                 token.content.size(), limits::kAddedTokenBytes));
   }
   token.id = static_cast<TokenId>(id);
   return token;
@@ -78,10 +83,12 @@ const AddedToken* AddedTokens::longest(std::string_view text, std::size_t at, co
   return found;
 }
 
-std::vector<AddedTokens::Found> AddedTokens::find_all(std::string_view text, const OriginRanges& origins) const {
+std::vector<AddedTokens::Found> AddedTokens::find_all(std::string_view text, const OriginRanges& origins,
+                                                      TextBudget& budget) const {
   std::vector<Found> all;
   std::size_t free_from = 0;  // what lies before belongs to the last token found
   for (std::size_t at = 0; at < text.size();) {
+    budget.cpu().look();
     const AddedToken* token = longest(text, at, origins);
     if (!token) {
       ++at;
@@ -89,7 +96,9 @@ std::vector<AddedTokens::Found> AddedTokens::find_all(std::string_view text, con
     }
     const std::size_t end = at + token->content.size();
     Match range{std::max(at, free_from), std::max(end, free_from)};
-    if (token->strip_left) range.begin = std::max(free_from, trim_end(text.substr(0, at)).size());
+    if (token->strip_left && at > free_from) {
+      range.begin = free_from + trim_end(text.substr(free_from, at - free_from)).size();
+    }
     if (token->strip_right) range.end = text.size() - trim_start(text.substr(range.end)).size();
     all.push_back({range, token->id});
     at = end;  // white space that was swallowed may still begin the next token

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "yoke/base/document.h"
-#include "yoke/text/regex.h"
+#include "yoke/base/pattern.h"
 #include "yoke/text/segment.h"
+#include "yoke/text/text_budget.h"
 #include "yoke/text/vocabulary.h"
 
 namespace yoke {
@@ -24,6 +25,7 @@ struct AddedToken {
   bool special = false;
 };
 
+// kInvalid where it has no text, one of more than limits::kAddedTokenBytes, or an impossible id.
 AddedToken read_added_token(const Document& document);
 
 class AddedTokens {
@@ -36,7 +38,7 @@ class AddedTokens {
     TokenId id;
   };
   // From left to right, without overlap. Special tokens are found where all their bytes may steer.
-  std::vector<Found> find_all(std::string_view text, const OriginRanges& origins) const;
+  std::vector<Found> find_all(std::string_view text, const OriginRanges& origins, TextBudget& budget) const;
 
  private:
   static constexpr std::int32_t kNone = -1;

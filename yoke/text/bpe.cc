@@ -7,6 +7,7 @@
 
 #include "yoke/base/check.h"
 #include "yoke/base/error.h"
+#include "yoke/base/hash.h"
 #include "yoke/base/text.h"
 #include "yoke/text/unicode.h"
 
@@ -21,8 +22,10 @@ std::uint64_t pair_key(TokenId left, TokenId right) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) | static_cast<std::uint32_t>(right);
 }
 
-// The finalizer of splitmix64: neighbouring ids spread over the table.
+// The finalizer of splitmix64: neighbouring ids spread over the table. It can be inverted, so that a file could choose
+// pairs that collide if it knew the number that it starts from.
 std::uint64_t mix(std::uint64_t x) {
+  x += secret_number();
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);

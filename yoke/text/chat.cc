@@ -6,18 +6,22 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
+#include "yoke/base/limits.h"
 #include "yoke/text/components.h"
 
 namespace yoke {
 namespace {
 
-using jinja::MarkedText;
 using jinja::Value;
 
 // A special token stands as a text, or as a map with its text as "content".
 void add_special_tokens(const Document& file, Document& tokens) {
   for (const auto& [name, value] : file.fields) {
     if (!name.ends_with("_token") || tokens.find(name)) continue;
+    if (tokens.fields.size() >= limits::kSpecialTokens) {
+      throw Error(ErrorCode::kInvalid,
+                  fmt::format("{}: more than {} special tokens are named", file.where, limits::kSpecialTokens));
+    }
     const Document* content = value.kind == Document::Kind::kMap ? value.find("content") : &value;
     if (content && content->kind == Document::Kind::kText) tokens.add(name, *content);
   }
@@ -80,18 +84,18 @@ ChatTemplate ChatTemplate::load(const std::filesystem::path& model_folder) {
 
 std::vector<Segment> ChatTemplate::render(const Document& messages, const ChatOptions& options) const {
   if (messages.kind != Document::Kind::kList) refuse_field(messages, "a list of messages");
-  std::vector<std::pair<MarkedText, Value>> variables;
+  std::vector<std::pair<Value, Value>> variables;
   const auto add = [&](const std::string& name, Value value) {
-    variables.emplace_back(MarkedText(name, Origin::kTemplate), std::move(value));
+    variables.emplace_back(Value::text(name, Origin::kTemplate), std::move(value));
   };
   if (options.variables.kind == Document::Kind::kMap) {
     for (const auto& [name, value] : options.variables.fields) add(name, Value::from_document(value, Origin::kUser));
   }
   // These come last and win, so that no variable of a request can take the place of a special token.
-  for (const auto& [name, value] : special_tokens_.as_map()->entries) add(name.text(), value);
+  for (const auto& [name, value] : special_tokens_.as_map()->entries) add(name.as_text()->text(), value);
   add("messages", Value::from_document(messages, Origin::kUser));
   add("tools", Value::from_document(options.tools, Origin::kUser));
-  add("documents", Value::none());
+  add("documents", Value::from_document(options.documents, Origin::kUser));
   add("add_generation_prompt", Value::boolean(options.end == ChatEnd::kAnswerFollows));
   const bool uses_tools = with_tools_ && !is_null(&options.tools);
   const jinja::Template& source = uses_tools ? *with_tools_ : source_;

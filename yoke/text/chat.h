@@ -32,6 +32,7 @@ enum class ChatEnd {
 struct ChatOptions {
   ChatEnd end = ChatEnd::kAnswerFollows;
   Document tools;                // a list of tools as the OpenAI API has them, or null
+  Document documents;            // a list of documents to answer from, as the template wants them, or null
   Document variables;            // a map of further variables such as enable_thinking, or null
   std::optional<std::tm> clock;  // what strftime_now prints; the local time where it is not given
   jinja::Limits limits;

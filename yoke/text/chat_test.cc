@@ -115,5 +115,15 @@ TEST(Chat, RefusesWhatIsNoListOfMessages) {
   EXPECT_ERROR(chat.render(Document::string("Hi")), ErrorCode::kInvalid, "this must be a list of messages");
 }
 
+TEST(Chat, DocumentsReachTheTemplate) {
+  const ChatTemplate chat = ChatTemplate::parse(
+      "{% if documents %}{% for d in documents %}[{{ d.title }}]{% endfor %}{% else %}none{% endif %}", "t");
+  EXPECT_EQ(joined_text(chat.render(Document::list())), "none");
+  const Document documents = parse_json(R"([{"title": "a"}, {"title": "b"}])", "documents");
+  const std::vector<Segment> text = chat.render(Document::list(), {.documents = documents});
+  EXPECT_EQ(joined_text(text), "[a][b]");
+  EXPECT_EQ(text[1], (Segment{"a", Origin::kUser}));
+}
+
 }  // namespace
 }  // namespace yoke

@@ -4,6 +4,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/limits.h"
 
 namespace yoke {
 
@@ -33,6 +34,19 @@ std::string text_setting(const Document& map, std::string_view key) {
 std::string text_setting(const Document& map, std::string_view key, std::string_view otherwise) {
   const Document* value = map.find(key);
   return is_null(value) ? std::string(otherwise) : from_document<std::string>(*value);
+}
+std::string mark_setting(const Document& map, std::string_view key) {
+  std::string mark = text_setting(map, key);
+  if (mark.size() > limits::kTokenizerMarkBytes) {
+    throw Error(ErrorCode::kInvalid,
+                fmt::format("{}: the text '{}' has more than {} bytes", map.where, key, limits::kTokenizerMarkBytes));
+  }
+  return mark;
+}
+void check_steps(std::size_t steps, const Document& component) {
+  if (steps < limits::kTokenizerSteps) return;
+  throw Error(ErrorCode::kInvalid,
+              fmt::format("{}: the tokenizer has more than {} steps", component.where, limits::kTokenizerSteps));
 }
 bool flag_setting(const Document& map, std::string_view key, bool otherwise) {
   const Document* value = map.find(key);

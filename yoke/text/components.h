@@ -20,8 +20,13 @@ bool is_null(const Document* document);  // absent, or null
 const Document& required(const Document& map, std::string_view key);
 std::string text_setting(const Document& map, std::string_view key);
 std::string text_setting(const Document& map, std::string_view key, std::string_view otherwise);
+// A text that is put into others, such as the '▁' of a Metaspace: kInvalid beyond limits::kTokenizerMarkBytes.
+std::string mark_setting(const Document& map, std::string_view key);
 bool flag_setting(const Document& map, std::string_view key, bool otherwise);
 std::int64_t number_setting(const Document& map, std::string_view key, std::optional<std::int64_t> otherwise = {});
+
+// kInvalid where one more step would be more than limits::kTokenizerSteps.
+void check_steps(std::size_t steps, const Document& component);
 
 // The parts of a sequence, under whichever key this kind of sequence keeps them.
 const std::vector<Document>& sequence_items(const Document& sequence, std::string_view key);

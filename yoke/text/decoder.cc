@@ -13,14 +13,14 @@
 namespace yoke {
 namespace {
 
-void decode_byte_level(std::string& token, TokenPlace) {
+void decode_byte_level(std::string& token, TokenPlace, TextBudget&) {
   std::string bytes;
   append_bytes_of(bytes, token);
   token = std::move(bytes);
 }
 
 // <0xE2> is a byte.
-void decode_byte_fallback(std::string& token, TokenPlace) {
+void decode_byte_fallback(std::string& token, TokenPlace, TextBudget&) {
   if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return;
   unsigned value = 0;
   if (std::from_chars(token.data() + 3, token.data() + 5, value, 16).ptr != token.data() + 5) return;
@@ -42,7 +42,7 @@ Decoder Decoder::read(const Document& document) {
 }
 
 void Decoder::add_strip(const Document& document) {
-  const std::string unit = text_setting(document, "content");
+  const std::string unit = mark_setting(document, "content");
   const std::int64_t start = number_setting(document, "start", 0);
   const std::int64_t stop = number_setting(document, "stop", 0);
   if (stop != 0 || unit.empty()) {
@@ -50,7 +50,7 @@ void Decoder::add_strip(const Document& document) {
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{}: a decoder that strips at the end is not supported", document.where));
   }
-  steps_.push_back([unit, start, once = fused_](std::string& token, TokenPlace place) {
+  steps_.push_back([unit, start, once = fused_](std::string& token, TokenPlace place, TextBudget&) {
     if (once && place != TokenPlace::kFirst) return;
     token.erase(0, strip_length(token, unit, start));
   });
@@ -58,6 +58,7 @@ void Decoder::add_strip(const Document& document) {
 
 void Decoder::add(const Document& document) {
   const std::string type = component_type(document);
+  check_steps(steps_.size(), document);
   if (type == "Sequence") {
     for (const Document& part : sequence_items(document, "decoders")) add(part);
   } else if (type == "ByteLevel") {
@@ -69,15 +70,17 @@ void Decoder::add(const Document& document) {
   } else if (type == "Strip") {
     add_strip(document);
   } else if (type == "Replace") {
-    steps_.push_back(
-        [pattern = read_pattern(required(document, "pattern")), content = text_setting(document, "content")](
-            std::string& token, TokenPlace) { token = pattern.replace_all(token, content); });
+    steps_.push_back([pattern = read_pattern(required(document, "pattern")),
+                      content = mark_setting(document, "content")](std::string& token, TokenPlace, TextBudget& budget) {
+      token = pattern.replace_all(token, content, budget.bytes_max(), budget.cpu());
+    });
   } else if (type == "Metaspace") {
     const bool prefix = flag_setting(document, "add_prefix_space", true);
     const bool prepended = text_setting(document, "prepend_scheme", prefix ? "always" : "never") != "never";
-    steps_.push_back([mark = Pattern::literal(text_setting(document, "replacement")), prepended](std::string& token,
-                                                                                                 TokenPlace place) {
-      token = mark.replace_all(token, prepended && place == TokenPlace::kFirst ? "" : " ");
+    steps_.push_back([mark = Pattern::literal(mark_setting(document, "replacement")), prepended](
+                         std::string& token, TokenPlace place, TextBudget& budget) {
+      const std::string_view space = prepended && place == TokenPlace::kFirst ? "" : " ";
+      token = mark.replace_all(token, space, budget.bytes_max(), budget.cpu());
     });
   } else {
     refuse_component(document, "decoder");
@@ -86,7 +89,8 @@ void Decoder::add(const Document& document) {
 
 void Decoder::append(std::string& bytes, std::string_view token, TokenPlace place) const {
   std::string decoded(token);
-  for (const Step& step : steps_) step(decoded, place);
+  TextBudget budget(token.size(), TextBudget::Of::kToken);
+  for (const Step& step : steps_) step(decoded, place, budget);
   bytes += decoded;
 }
 

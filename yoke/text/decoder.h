@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "yoke/base/document.h"
+#include "yoke/text/text_budget.h"
 
 namespace yoke {
 
@@ -21,7 +22,7 @@ class Decoder {
   void append(std::string& bytes, std::string_view token, TokenPlace place) const;
 
  private:
-  using Step = std::function<void(std::string& token, TokenPlace place)>;
+  using Step = std::function<void(std::string& token, TokenPlace place, TextBudget& budget)>;
   void add(const Document& document);
   void add_strip(const Document& document);
 

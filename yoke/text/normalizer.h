@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "yoke/base/document.h"
-#include "yoke/text/regex.h"
+#include "yoke/base/pattern.h"
+#include "yoke/text/text_budget.h"
 
 namespace yoke {
 
@@ -16,10 +17,10 @@ class Normalizer {
   Normalizer() = default;  // changes nothing
   static Normalizer read(const Document& document);
 
-  std::string apply(std::string text) const;
+  std::string apply(std::string text, TextBudget& budget) const;
 
  private:
-  using Step = std::function<std::string(std::string)>;
+  using Step = std::function<std::string(std::string, TextBudget&)>;
   void add(const Document& document);
   std::vector<Step> steps_;
 };

@@ -4,6 +4,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/limits.h"
 #include "yoke/text/components.h"
 
 namespace yoke {
@@ -17,6 +18,17 @@ TokenId known_id(const Document& document, const IsToken& is_token) {
     throw Error(ErrorCode::kInvalid, fmt::format("{}: the vocabulary has no token {}", document.where, id));
   }
   return id;
+}
+
+void put_around(const Document& document, const std::vector<TokenId>& before, const std::vector<TokenId>& after,
+                PostProcessor& around) {
+  const std::size_t tokens = around.before.size() + around.after.size() + before.size() + after.size();
+  if (tokens > limits::kTokensAround) {
+    throw Error(ErrorCode::kInvalid,
+                fmt::format("{}: more than {} tokens are put around a text", document.where, limits::kTokensAround));
+  }
+  around.before.insert(around.before.begin(), before.begin(), before.end());
+  around.after.insert(around.after.end(), after.begin(), after.end());
 }
 
 // "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}], and "special_tokens": {"<s>": {"ids": [1]}}.
@@ -39,8 +51,7 @@ void add_template(const Document& document, const IsToken& is_token, PostProcess
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{}: a template that holds the text {} times is not supported", document.where, sequences));
   }
-  around.before.insert(around.before.begin(), before.begin(), before.end());
-  around.after.insert(around.after.end(), after.begin(), after.end());
+  put_around(document, before, after, around);
 }
 
 // "cls": ["<s>", 0]
@@ -57,8 +68,7 @@ void add(const Document& document, const IsToken& is_token, PostProcessor& aroun
   } else if (type == "TemplateProcessing") {
     add_template(document, is_token, around);
   } else if (type == "RobertaProcessing" || type == "BertProcessing") {
-    around.before.insert(around.before.begin(), paired_id(document, "cls", is_token));
-    around.after.push_back(paired_id(document, "sep", is_token));
+    put_around(document, {paired_id(document, "cls", is_token)}, {paired_id(document, "sep", is_token)}, around);
   } else if (type != "ByteLevel") {  // which changes offsets into the text only
     refuse_component(document, "post-processor");
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "yoke/base/document.h"
+#include "yoke/text/text_budget.h"
 
 namespace yoke {
 
@@ -20,11 +21,11 @@ class PreTokenizer {
   PreTokenizer() = default;  // one piece
   static PreTokenizer read(const Document& document);
 
-  std::vector<TextPiece> apply(TextPiece text) const;
+  std::vector<TextPiece> apply(TextPiece text, TextBudget& budget) const;
 
  private:
   // Takes a piece, appends what it becomes.
-  using Step = std::function<void(TextPiece, std::vector<TextPiece>&)>;
+  using Step = std::function<void(TextPiece, std::vector<TextPiece>&, TextBudget&)>;
   void add(const Document& document);
   void add_byte_level(const Document& document);
   void add_metaspace(const Document& document);

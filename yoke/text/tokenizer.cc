@@ -14,7 +14,7 @@
 namespace yoke {
 namespace {
 
-constexpr Bytes kFileMost{256 << 20};  // the largest known (Gemma 3) has 33 MB
+constexpr Bytes kFileMost{128 << 20};  // the largest known (Gemma 3) has 33 MB
 
 // Calls for what lies between added tokens and for the tokens themselves, in order.
 template <class OnText, class OnToken>
@@ -35,10 +35,12 @@ Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
-Tokenizer Tokenizer::load(const std::filesystem::path& file) { return parse(read_file(file, kFileMost), file); }
+Tokenizer Tokenizer::load(const std::filesystem::path& file) {
+  return Tokenizer(Parts::read(read_file(file, kFileMost), file));
+}
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& source) {
-  return Tokenizer(Parts::read(json, source));
+  return Tokenizer(Parts::read(std::string(json), source));
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions options) const {
@@ -56,16 +58,18 @@ std::vector<TokenId> Tokenizer::encode(const std::vector<Segment>& segments, Fra
 std::vector<TokenId> Tokenizer::encode(std::string_view text, const OriginRanges& origins, Frame frame) const {
   std::vector<TokenId> ids;
   Bpe::Workspace workspace;
+  TextBudget budget(text.size());
   const auto add_token = [&](TokenId id) { ids.push_back(id); };
   const auto add_plain = [&](TextPiece plain) {
-    for (const TextPiece& piece : parts_->pre_tokenizer.apply(std::move(plain))) {
+    for (const TextPiece& piece : parts_->pre_tokenizer.apply(std::move(plain), budget)) {
       parts_->bpe->encode(piece.text, workspace, ids);
+      budget.cpu().look();
     }
   };
   if (frame == Frame::kAdd) ids = parts_->post_processor.before;
   const auto add_written = [&](std::size_t at, std::string_view written) {
-    const std::string normalized = parts_->normalizer.apply(std::string(written));
-    const auto found = parts_->normalized_tokens.find_all(normalized, OriginRanges(Origin::kUser));
+    const std::string normalized = parts_->normalizer.apply(std::string(written), budget);
+    const auto found = parts_->normalized_tokens.find_all(normalized, OriginRanges(Origin::kUser), budget);
     walk(
         normalized, found,
         [&](std::size_t begin, std::string_view plain) {
@@ -73,7 +77,7 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, const OriginRanges
         },
         add_token);
   };
-  walk(text, parts_->raw_tokens.find_all(text, origins), add_written, add_token);
+  walk(text, parts_->raw_tokens.find_all(text, origins, budget), add_written, add_token);
   if (frame == Frame::kAdd)
     ids.insert(ids.end(), parts_->post_processor.after.begin(), parts_->post_processor.after.end());
   return ids;

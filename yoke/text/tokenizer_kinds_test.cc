@@ -178,16 +178,17 @@ TEST(TokenizerFile, NamesWhatIsWrong) {
   EXPECT_EQ(message_of("{}"), "t.json: the key 'model' is missing");
   EXPECT_EQ(message_of(R"({"model": {"vocab": {"a": 0}, "merges": [
       "a b"]}})"),
-            "t.json:2: a merge needs 'b', which is not in the vocabulary");
+            "t.json: model.merges[0]: a merge needs 'b', which is not in the vocabulary");
   EXPECT_EQ(message_of(R"({"model": {"vocab": {"a": 0, "b": 0}, "merges": []}})"),
-            "t.json:1: the token 'b' or its id 0 stands twice");
+            "t.json: model.vocab.b: the token 'b' or its id 0 stands twice");
   EXPECT_EQ(message_of(R"({"model": {"vocab": {"a": -1}, "merges": []}})"),
-            "t.json:1: a token's id must be from 0 to 4194303");
-  EXPECT_EQ(message_of(R"({"model": {"vocab": {"a": 1.5}, "merges": []}})"), "t.json:1: this number must be whole");
+            "t.json: model.vocab.a: a token's id must be from 0 to 4194303");
+  EXPECT_EQ(message_of(R"({"model": {"vocab": {"a": 1.5}, "merges": []}})"),
+            "t.json: model.vocab.a: a token's id must be a whole number");
   EXPECT_EQ(message_of(R"({"model": {"vocab": {"a": 0}}})"), "t.json: a BPE model needs 'vocab' and 'merges'");
   EXPECT_EQ(message_of(R"({"model": {"vocab": {"a": 0}, "merges": [["a"]]}})"),
-            "t.json:1: a merge must be of two tokens");
-  EXPECT_NE(message_of(R"({"model": {"vocab": {"a": 0)").find("the value is not closed"), std::string::npos);
+            "t.json: model.merges[0][0]: a merge must be of two tokens");
+  EXPECT_NE(message_of(R"({"model": {"vocab": {"a": 0)").find("t.json is not JSON"), std::string::npos);
 }
 
 TEST(TokenizerFile, MergesMayStandBeforeTheVocabulary) {

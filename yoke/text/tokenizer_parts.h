@@ -32,7 +32,7 @@ struct Tokenizer::Parts {
   bool contains(TokenId id) const { return added.contains(id) || vocabulary.contains(id); }
   std::string_view text(TokenId id) const { return added.contains(id) ? added.text(id) : vocabulary.text(id); }
 
-  static std::unique_ptr<const Parts> read(std::string_view json, const std::string& source);
+  static std::unique_ptr<const Parts> read(std::string json, const std::string& source);
 };
 
 }  // namespace yoke

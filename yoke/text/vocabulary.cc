@@ -1,9 +1,9 @@
 #include "yoke/text/vocabulary.h"
 
 #include <bit>
-#include <functional>
 
 #include "yoke/base/check.h"
+#include "yoke/base/hash.h"
 
 namespace yoke {
 
@@ -19,7 +19,7 @@ void Vocabulary::grow(std::size_t slots) {
 
 std::size_t Vocabulary::slot_of(std::string_view text) const {
   const std::size_t mask = slots_.size() - 1;
-  std::size_t slot = std::hash<std::string_view>{}(text)&mask;
+  std::size_t slot = SecretHash{}(text)&mask;
   while (slots_[slot] != kFree && this->text(slots_[slot]) != text) slot = (slot + 1) & mask;
   return slot;
 }

@@ -8,6 +8,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/json.h"
+#include "yoke/base/limits.h"
 
 namespace yoke {
 namespace {
@@ -51,6 +52,7 @@ class HeaderReader {
       : data_start_(data_start), file_size_(file_size), file_(file) {}
 
   TensorEntry read_entry(const std::string& name, const Document& document) const {
+    check_tensor_name(name, file_);
     TensorEntry entry{.name = name};
     entry.stored_type = from_document<std::string>(field(name, document, "dtype"));
     const auto stored = std::find_if(kStoredTypes.begin(), kStoredTypes.end(),
@@ -119,6 +121,12 @@ class HeaderReader {
 
 }  // namespace
 
+void check_tensor_name(const std::string& name, const std::string& file) {
+  if (name.size() <= limits::kTensorNameBytes) return;
+  throw Error(ErrorCode::kInvalid, fmt::format("{}: the name of the tensor '{}' has {} bytes, more than {}", file,
+                                               printable(name, 60), name.size(), limits::kTensorNameBytes));
+}
+
 std::uint64_t header_length(std::string_view first_bytes, std::uint64_t file_size, const std::string& file) {
   if (file_size < kHeaderPrefixBytes || first_bytes.size() < kHeaderPrefixBytes) {
     throw Error(ErrorCode::kInvalid,
@@ -138,7 +146,9 @@ std::uint64_t header_length(std::string_view first_bytes, std::uint64_t file_siz
 }
 
 SafetensorsHeader parse_header(std::string_view json, std::uint64_t file_size, const std::string& file) {
-  if (!json.starts_with('{')) {
+  // Writers may put white space before it, to align the data.
+  const std::size_t first = json.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || json[first] != '{') {
     throw Error(ErrorCode::kInvalid, fmt::format("{}: the header is not a JSON object", file), std::string(kHint));
   }
   const Document document = parse_json(json, fmt::format("the header of {}", file));

@@ -40,6 +40,9 @@ std::uint64_t header_length(std::string_view first_bytes, std::uint64_t file_siz
 // `json` is the header_length() bytes after the first 8.
 SafetensorsHeader parse_header(std::string_view json, std::uint64_t file_size, const std::string& file);
 
+// kInvalid beyond limits::kTensorNameBytes.
+void check_tensor_name(const std::string& name, const std::string& file);
+
 // The format's name of a type: "F8_E4M3".
 std::string_view safetensors_name(DType type);
 

@@ -90,5 +90,27 @@ TEST(SafetensorsHeader, ALengthThatTheFileCannotHoldIsTold) {
   EXPECT_ERROR(header_length("1234567", 7, "m"), ErrorCode::kInvalid, "7 bytes long: too short");
 }
 
+TEST(SafetensorsHeader, WhiteSpaceMayStandBeforeIt) {
+  const std::string json = std::string(4, ' ') + "\n\t\r" + R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})";
+  const SafetensorsHeader header = parse(json, 2);
+  ASSERT_EQ(header.entries.size(), 1U);
+  EXPECT_EQ(header.entries[0].begin, 8 + json.size()) << "the data begin behind all of the header";
+  EXPECT_NE(refusal("    ", 0).find("not a JSON object"), std::string::npos);
+  EXPECT_NE(refusal(" [1]", 0).find("not a JSON object"), std::string::npos);
+}
+
+TEST(SafetensorsHeader, ANulByteIsNoEnd) {
+  EXPECT_NE(refusal(std::string("{}\0garbage", 10), 0).find("NUL byte"), std::string::npos);
+}
+
+TEST(SafetensorsHeader, NamesHaveALimit) {
+  const auto named = [](std::size_t bytes) {
+    return "{\"" + std::string(bytes, 'a') + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})";
+  };
+  EXPECT_EQ(refusal(named(512), 0), "");
+  EXPECT_NE(refusal(named(513), 0).find("has 513 bytes, more than 512"), std::string::npos);
+  EXPECT_NE(refusal(named(10'000'000), 0).find("more than 512"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace yoke

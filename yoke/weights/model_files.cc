@@ -8,6 +8,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
+#include "yoke/base/limits.h"
 #include "yoke/base/text.h"
 
 namespace yoke {
@@ -89,8 +90,13 @@ void ModelFiles::open_shards(const fs::path& index) {
   for (const auto& [name, value] : map->fields) {
     const auto shard = from_document<std::string>(value);
     check_shard_name(shard, value);
+    check_tensor_name(name, index.native());
     auto& file = files_[shard];
     if (!file) {
+      if (files_.size() > limits::kModelShards) {
+        throw Error(ErrorCode::kInvalid,
+                    fmt::format("{} names more than {} shards", index.native(), limits::kModelShards));
+      }
       std::error_code ignored;
       if (!fs::exists(folder_ / shard, ignored)) {
         throw Error(ErrorCode::kNotFound,
@@ -108,7 +114,7 @@ void ModelFiles::open_shards(const fs::path& index) {
     throw Error(ErrorCode::kInvalid,
                 fmt::format("the tensor '{}' is not in {}, where the index says it is{}", printable(name, 120),
                             place.file->path().native(),
-                            holder == files_.end() ? "" : fmt::format(": it is in {}", holder->first)),
+                            holder == files_.end() ? "" : fmt::format(": it is in {}", printable(holder->first, 120))),
                 "index and shards are not of one model: fetch them again");
   }
 }
@@ -124,7 +130,8 @@ const ModelFiles::Place& ModelFiles::place(const std::string& name) const {
   if (found != places_.end()) return found->second;
   const auto meant = nearest(name, tensor_names());
   throw Error(ErrorCode::kNotFound, fmt::format("{} holds no tensor '{}'", folder_.native(), printable(name, 120)),
-              meant ? fmt::format("there is one named '{}'", *meant) : "the model is not complete, or of another kind");
+              meant ? fmt::format("there is one named '{}'", printable(*meant, 120))
+                    : "the model is not complete, or of another kind");
 }
 
 const TensorEntry& ModelFiles::entry(const std::string& name) const { return *place(name).entry; }
@@ -147,13 +154,14 @@ Tensor ModelFiles::load_tensor(const std::string& name, const Slice& slice) cons
   if (slice.axis != Slice::Axis::kWhole) {
     const std::size_t axis = slice.axis == Slice::Axis::kRows ? 0 : 1;
     if (axis >= tensor.shape().rank()) {
-      throw Error(ErrorCode::kInvalid, fmt::format("{}: the tensor '{}' is {}: it has no such axis to split",
-                                                   file_of(name).native(), name, to_string(tensor.shape())));
+      throw Error(ErrorCode::kInvalid,
+                  fmt::format("{}: the tensor '{}' is {}: it has no such axis to split", file_of(name).native(),
+                              printable(name, 120), to_string(tensor.shape())));
     }
     try {
       check_cut(slice.range, tensor.extent(axis), 1, axis == 0 ? "rows" : "columns");
     } catch (Error& error) {
-      throw std::move(error).in(fmt::format("loading '{}'", name));
+      throw std::move(error).in(fmt::format("loading '{}'", printable(name, 120)));
     }
     tensor = tensor.slice(axis, slice.range);
   }

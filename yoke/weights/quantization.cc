@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <regex>
+#include <algorithm>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/limits.h"
 #include "yoke/base/text.h"
 
 namespace yoke {
@@ -64,27 +65,39 @@ const Document* quantization_section(const Document& config) {
   return nullptr;
 }
 
-// libstdc++'s polynomial matcher: a pattern from a file must not take exponential time.
-constexpr auto kPattern = std::regex::ECMAScript | std::regex_constants::__polynomial;
+}  // namespace
 
-bool begins_with_pattern(const std::string& text, const std::string& pattern) {
-  try {
-    return std::regex_search(text, std::regex(pattern, kPattern), std::regex_constants::match_continuous);
-  } catch (const std::regex_error&) {
-    throw Error(
-        ErrorCode::kInvalid,
-        fmt::format("the quantization section names the pattern '{}', which yoke cannot read", printable(pattern, 80)));
+ModuleTargets::ModuleTargets(const std::vector<std::string>& targets, const Document& place, ModulePatternWork& work) {
+  for (const std::string& target : targets) {
+    if (target == "Linear") {
+      all_ = true;
+    } else if (!target.starts_with("re:")) {
+      names_.insert(target);
+    } else {
+      if (++work.patterns > limits::kModulePatterns) {
+        throw Error(ErrorCode::kInvalid, fmt::format("{}: the quantization section has more than {} patterns",
+                                                     place.where, limits::kModulePatterns));
+      }
+      patterns_.push_back(
+          Pattern::regex(std::string_view(target).substr(3), std::string(place.where),
+                         {.bytes_max = limits::kModulePatternBytes, .speed = PatternSpeed::kInterpret}));
+    }
   }
 }
 
-}  // namespace
-
-bool is_meant(const std::string& module, const std::vector<std::string>& targets) {
-  for (const std::string& target : targets) {
-    if (target == module || target == "Linear") return true;
-    if (target.starts_with("re:") && begins_with_pattern(module, target.substr(3))) return true;
-  }
-  return false;
+bool ModuleTargets::include(const std::string& module, ModulePatternWork& work) const {
+  if (all_ || names_.contains(module)) return true;
+  if (patterns_.empty()) return false;
+  const std::int64_t questions = ++work.questions;
+  const auto left = limits::kModulesTime + questions * limits::kModuleTime - std::chrono::nanoseconds(work.nanoseconds);
+  CpuBudget budget(left, "the quantization section of config.json");
+  budget.look_closely();
+  const bool found = std::any_of(patterns_.begin(), patterns_.end(), [&](const Pattern& pattern) {
+    budget.look();
+    return pattern.begins(module);
+  });
+  work.nanoseconds += budget.used().count();
+  return found;
 }
 
 Quantization::Quantization(const Document& config, const Document& legacy) {
@@ -103,12 +116,14 @@ void Quantization::read_section(const Document& section) {
   } else if (method_ == "gptq") {
     read_gptq(section);
   } else if (method_ == "fp8" || method_ == "fbgemm_fp8") {
-    groups_.push_back({{"Linear"}, {.bits = 8, .block = read_block(section, "weight_block_size")}});
+    groups_.push_back({targets({"Linear"}, section), {.bits = 8, .block = read_block(section, "weight_block_size")}});
+    std::vector<std::string> ignored;
     for (const std::string_view key : {"modules_to_not_convert", "ignored_layers"}) {
-      for (std::string& name : list_field<std::string>(section, key)) ignored_.push_back(std::move(name));
+      for (std::string& name : list_field<std::string>(section, key)) ignored.push_back(std::move(name));
     }
+    ignored_ = targets(ignored, section);
   } else if (method_ == "modelopt") {
-    ignored_ = list_field<std::string>(section, "ignore");
+    ignored_ = targets(list_field<std::string>(section, "ignore"), section);
   } else {
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{}: the weights are quantized by '{}', which yoke does not read", section.where,
@@ -118,13 +133,13 @@ void Quantization::read_section(const Document& section) {
 }
 
 void Quantization::read_compressed_tensors(const Document& config) {
-  ignored_ = list_field<std::string>(config, "ignore");
+  ignored_ = targets(list_field<std::string>(config, "ignore"), config);
   const Document* const groups = present(config, "config_groups");
   if (groups == nullptr) return;
   for (const auto& [name, group] : groups->fields) {
     const Document* const weights = present(group, "weights");
     if (weights == nullptr) continue;
-    Group read{.targets = list_field<std::string>(group, "targets")};
+    Group read{.targets = targets(list_field<std::string>(group, "targets"), group)};
     read.scheme.bits = optional_field<int>(*weights, "num_bits");
     read.scheme.symmetric = optional_field<bool>(*weights, "symmetric");
     const auto strategy = optional_field<std::string>(*weights, "strategy");
@@ -135,7 +150,7 @@ void Quantization::read_compressed_tensors(const Document& config) {
 }
 
 void Quantization::read_gptq(const Document& config) {
-  Group group{.targets = {"Linear"}};
+  Group group{.targets = targets({"Linear"}, config)};
   group.scheme.bits = optional_field<int>(config, "bits");
   group.scheme.group_size = read_group_size(config);
   // The first version of the format stored every zero less one.
@@ -143,12 +158,12 @@ void Quantization::read_gptq(const Document& config) {
   groups_.push_back(std::move(group));
 }
 
-bool Quantization::ignores(const std::string& module) const { return is_meant(module, ignored_); }
+bool Quantization::ignores(const std::string& module) const { return ignored_.include(module, *work_); }
 
 const WeightScheme& Quantization::scheme(const std::string& module) const {
   static const WeightScheme unsaid;
   for (const Group& group : groups_) {
-    if (is_meant(module, group.targets)) return group.scheme;
+    if (group.targets.include(module, *work_)) return group.scheme;
   }
   return unsaid;
 }

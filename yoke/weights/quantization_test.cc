@@ -1,6 +1,7 @@
 #include "yoke/weights/quantization.h"
 
-#include <gtest/gtest.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
@@ -13,17 +14,59 @@ Quantization read_config(const std::string& config, const std::string& legacy = 
   return {parse_json(config, "config.json"), parse_json(legacy, "quantize_config.json")};
 }
 
+bool is_meant(const std::string& module, const std::vector<std::string>& targets) {
+  ModulePatternWork work;
+  return ModuleTargets(targets, {.where = "config.json"}, work).include(module, work);
+}
+
 TEST(Quantization, TargetsAreNamesPatternsOrTheClass) {
   EXPECT_TRUE(is_meant("a.q_proj", {"Linear"}));
   EXPECT_TRUE(is_meant("lm_head", {"x", "lm_head"}));
   EXPECT_TRUE(is_meant("model.layers.3.mlp.gate", {R"(re:.*\.gate$)"}));
   EXPECT_FALSE(is_meant("model.layers.3.mlp.gate_proj", {R"(re:.*\.gate$)"}));
   EXPECT_FALSE(is_meant("model.lm_head", {"re:lm_head"})) << "a pattern begins where the name begins";
-  EXPECT_ERROR(is_meant("a", {"re:("}), ErrorCode::kInvalid, "names the pattern '('");
+}
+
+// The message of the Error that asking about a module with these targets ends with, with its code.
+std::string refusal(const std::string& module, const std::vector<std::string>& targets) {
+  try {
+    is_meant(module, targets);
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", info(error.code()).name, error.message());
+  }
+  return "none";
+}
+
+TEST(Quantization, APatternFromAFileCannotCrashTheProgram) {
+  using testing::HasSubstr;
+  const std::string letters(200'000, 'a');
+  EXPECT_THAT(refusal("a", {"re:("}), HasSubstr("config.json: the pattern '(' cannot be used"));
+  EXPECT_THAT(refusal("a", {"re:" + letters}), HasSubstr("has 200000 bytes, more than the 1024 that yoke reads"));
+  const std::string nested = std::string(500, '(') + "a" + std::string(500, ')');
+  EXPECT_THAT(refusal("a", {"re:" + nested}), HasSubstr("cannot be used"));
 }
 
 TEST(Quantization, APatternFromAFileTakesNoExponentialTime) {
-  EXPECT_FALSE(is_meant(std::string(60, 'a') + "b", {"re:(a+)+$"}));
+  EXPECT_THAT(refusal(std::string(60, 'a') + "b", {"re:(a+)+$"}), testing::StartsWith("exhausted"));
+}
+
+TEST(Quantization, ManyPatternsAreRefused) {
+  EXPECT_EQ(refusal("lm_head", std::vector<std::string>(1000, "re:x")), "none");
+  EXPECT_THAT(refusal("lm_head", std::vector<std::string>(1001, "re:x")),
+              testing::HasSubstr("more than 1000 patterns"));
+}
+
+TEST(Quantization, AllModulesTogetherHaveALimitOfTime) {
+  ModulePatternWork work;
+  // Each takes about 20 ms, far under the limit of one match.
+  const ModuleTargets slow({"re:(?:a|a)*[bc]"}, {.where = "config.json"}, work);
+  const std::string module(20, 'a');
+  try {
+    for (int i = 0; i < 100'000; ++i) slow.include(module, work);
+    FAIL() << "100,000 modules took " << work.nanoseconds << " ns";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kExhausted) << error.message();
+  }
 }
 
 TEST(Quantization, EachGroupHasItsOwnScheme) {

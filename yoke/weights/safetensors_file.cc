@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/text.h"
 
 namespace yoke {
 
@@ -24,7 +25,7 @@ const TensorEntry* SafetensorsFile::find(const std::string& name) const {
 Tensor SafetensorsFile::view(const TensorEntry& entry) const {
   if (!entry.type) {
     throw Error(ErrorCode::kUnsupported, fmt::format("{}: the tensor '{}' holds {}, which yoke does not read",
-                                                     path().native(), entry.name, entry.stored_type));
+                                                     path().native(), printable(entry.name, 120), entry.stored_type));
   }
   mapping_->check_unchanged();
   return {Storage::mapped(mapping_->bytes().subspan(entry.begin, entry.bytes()), mapping_), entry.shape, *entry.type};

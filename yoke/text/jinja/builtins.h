@@ -24,8 +24,14 @@ Value slice(Interpreter& interpreter, const Value& value, const Value& start, co
 // The text as one value per character; and only where the characters begin, with the text's end after them.
 std::vector<Value> characters(Interpreter& interpreter, const MarkedText& text);
 std::vector<std::size_t> character_places(Interpreter& interpreter, const MarkedText& text);
-// As std::string::find, in a time that grows with the sum of both sizes and not with their product.
-std::size_t find_text(std::string_view text, std::string_view part, std::size_t from = 0);
+
+// The lines of a text as Python's splitlines() sees them: at \n, \r\n, \r and the separators of Unicode.
+struct TextLine {
+  std::size_t begin;
+  std::size_t end;   // without what ends it
+  std::size_t next;  // where the next begins
+};
+std::vector<TextLine> lines_of(Interpreter& interpreter, const MarkedText& text);
 
 // Arguments of a certain kind; another kind is refused by name.
 const MarkedText& text_subject(Interpreter& interpreter, const Arguments& arguments);

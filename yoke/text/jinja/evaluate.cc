@@ -24,6 +24,8 @@ Value Interpreter::evaluate_known(const Expression& expression, Scope& scope) {
     }
     case Expression::Kind::kMap:
       return evaluate_map(expression, scope);
+    case Expression::Kind::kUnpacked:
+      refuse("'*' stands before an argument only");
     case Expression::Kind::kAttribute:
       return attribute(part(0), expression.name);
     case Expression::Kind::kItem:
@@ -68,13 +70,21 @@ Value Interpreter::evaluate_name(const Expression& name, Scope& scope) {
 }
 
 Value Interpreter::evaluate_map(const Expression& map, Scope& scope) {
-  std::vector<std::pair<MarkedText, Value>> entries;
+  Map made;
   for (std::size_t i = 0; i + 1 < map.parts.size(); i += 2) {
     const Value key = evaluate(*map.parts[i], scope);
-    if (!key.as_text()) refuse(fmt::format("the key of a map must be a text, not {}", key.kind()));
-    entries.emplace_back(*key.as_text(), evaluate(*map.parts[i + 1], scope));
+    if (!key.as_text() && !key.is_number() && !key.is_none()) {
+      refuse(fmt::format("the key of a map cannot be {}", key.kind()));
+    }
+    Value value = evaluate(*map.parts[i + 1], scope);
+    spend(made.entries.size() / 8);
+    if (const Value* known = made.find(key)) {
+      const_cast<Value&>(*known) = std::move(value);  // it is ours: the last of equal keys counts
+    } else {
+      made.entries.emplace_back(key, std::move(value));
+    }
   }
-  return this->map(std::move(entries));
+  return this->map(std::move(made.entries));
 }
 
 Value Interpreter::evaluate_slice(const Expression& expression, Scope& scope) {
@@ -89,6 +99,7 @@ Value Interpreter::evaluate_slice(const Expression& expression, Scope& scope) {
 
 Value Interpreter::evaluate_unary(const Expression& unary, Scope& scope) {
   const Value value = evaluate(*unary.parts[0], scope);
+  if (const double* real = value.as_real()) return Value::real(unary.name == "-" ? -*real : *real);  // -0.0 too
   return operate(*this, unary.name, Value::integer(0), value);
 }
 
@@ -101,7 +112,7 @@ bool Interpreter::contains(const Value& container, const Value& value) {
   }
   if (const Map* map = container.as_map()) {
     spend(map->entries.size() / 8);
-    return value.as_text() && map->find(value.as_text()->text());
+    return map->find(value) != nullptr;
   }
   if (const List* list = container.as_list()) {
     return std::any_of(list->items.begin(), list->items.end(),
@@ -135,9 +146,38 @@ Value Interpreter::evaluate_compare(const Expression& chain, Scope& scope) {
 
 Arguments Interpreter::evaluate_arguments(const Expression& call, Scope& scope) {
   Arguments arguments{.subject = evaluate(*call.parts[0], scope)};
-  for (std::size_t i = 1; i < call.parts.size(); ++i) arguments.positional.push_back(evaluate(*call.parts[i], scope));
-  for (const auto& [name, value] : call.named) arguments.named.emplace_back(name, evaluate(*value, scope));
+  for (std::size_t i = 1; i < call.parts.size(); ++i) {
+    const Expression& part = *call.parts[i];
+    if (part.kind != Expression::Kind::kUnpacked) {
+      arguments.positional.push_back(evaluate(part, scope));
+      continue;
+    }
+    const std::vector<Value> items = iterate(evaluate(*part.parts[0], scope));
+    arguments.positional.insert(arguments.positional.end(), items.begin(), items.end());
+  }
+  for (const auto& [name, value] : call.named) {
+    if (value->kind != Expression::Kind::kUnpacked) {
+      arguments.named.emplace_back(name, evaluate(*value, scope));
+    } else {
+      unpack_named(evaluate(*value->parts[0], scope), arguments);
+    }
+  }
   return arguments;
+}
+
+void Interpreter::unpack_named(const Value& value, Arguments& arguments) {
+  const Map* map = value.as_map();
+  if (!map) refuse(fmt::format("** needs a map, not {}", value.kind()));
+  spend(Budget::kEntrySteps * map->entries.size());
+  for (const auto& [key, held] : map->entries) {
+    if (!key.as_text()) refuse("the names of arguments are texts");
+    const std::string& name = key.as_text()->text();
+    spend(arguments.named.size() / 8);
+    const bool twice = std::any_of(arguments.named.begin(), arguments.named.end(),
+                                   [&](const auto& known) { return known.first == name; });
+    if (twice) refuse(fmt::format("the argument '{}' is given twice", printable(name, 60)));
+    arguments.named.emplace_back(name, held);
+  }
 }
 
 Value Interpreter::evaluate_call(const Expression& call, Scope& scope) {
@@ -150,7 +190,7 @@ Value Interpreter::evaluate_call(const Expression& call, Scope& scope) {
     refuse(name.empty() ? fmt::format("{} cannot be called", callee.kind())
                         : fmt::format("there is no function '{}'", printable(name, 60)));
   }
-  if (function->macro) return call_macro(*function->macro, std::move(arguments));
+  if (function->macro) return call_macro(*function, std::move(arguments));
   if (!function->receiver) return find_function(function->name)(*this, arguments);
   arguments.subject = *function->receiver;
   const bool is_text = arguments.subject.as_text() != nullptr;
@@ -195,7 +235,8 @@ std::vector<Value> Interpreter::iterate(const Value& value) {
   }
   if (const Map* map = value.as_map()) {
     std::vector<Value> keys;
-    for (const auto& [key, entry] : map->entries) keys.push_back(text(key));
+    spend(Budget::kItemSteps * map->entries.size());
+    for (const auto& [key, entry] : map->entries) keys.push_back(key);
     return keys;
   }
   if (const MarkedText* whole = value.as_text()) return characters(*this, *whole);
@@ -228,6 +269,11 @@ Value Interpreter::item(const Value& value, const Value& key) {
     if (map) spend(map->entries.size() / 8);
     const Value* found = map ? map->find(name->text()) : nullptr;
     return found ? *found : attribute(value, name->text());
+  }
+  if (const Map* map = value.as_map()) {
+    spend(map->entries.size() / 8);
+    const Value* found = map->find(key);
+    return found ? *found : Value::undefined(fmt::format("an item of {}", value.kind()));
   }
   const std::int64_t* index = key.as_integer();
   if (!index) return Value::undefined(fmt::format("an item of {}", value.kind()));

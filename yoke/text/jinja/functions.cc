@@ -86,7 +86,10 @@ Value make_namespace(Interpreter& interpreter, const Arguments& arguments) {
   if (const Value* from = arguments.positional.empty() ? nullptr : arguments.positional.data()) {
     if (!from->as_map()) interpreter.refuse("a namespace is made of names and values");
     interpreter.spend(Budget::kEntrySteps * from->as_map()->entries.size());
-    for (const auto& [name, value] : from->as_map()->entries) made.entries.emplace_back(name.text(), value);
+    for (const auto& [name, value] : from->as_map()->entries) {
+      if (!name.as_text()) interpreter.refuse("the names of a namespace are texts");
+      made.entries.emplace_back(name.as_text()->text(), value);
+    }
   }
   for (const auto& [name, value] : arguments.named) {
     if (value.as_namespace()) interpreter.refuse("a namespace cannot hold a namespace");
@@ -96,14 +99,14 @@ Value make_namespace(Interpreter& interpreter, const Arguments& arguments) {
 }
 
 Value make_map(Interpreter& interpreter, const Arguments& arguments) {
-  std::vector<std::pair<MarkedText, Value>> entries;
+  std::vector<std::pair<Value, Value>> entries;
   if (!arguments.positional.empty()) {
     const Map* from = arguments.positional[0].as_map();
     if (!from) interpreter.refuse("'dict' needs a map, or names and values");
     interpreter.spend(from->entries.size());
     entries = from->entries;
   }
-  for (const auto& [name, value] : arguments.named) entries.emplace_back(MarkedText(name, Origin::kTemplate), value);
+  for (const auto& [name, value] : arguments.named) entries.emplace_back(Value::text(name, Origin::kTemplate), value);
   return interpreter.map(std::move(entries));
 }
 

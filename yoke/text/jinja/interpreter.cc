@@ -68,7 +68,7 @@ Value Interpreter::list(std::vector<Value> items) {
   return Value::list(std::move(items));
 }
 
-Value Interpreter::map(std::vector<std::pair<MarkedText, Value>> entries) {
+Value Interpreter::map(std::vector<std::pair<Value, Value>> entries) {
   spend(1 + Budget::kEntrySteps * entries.size());
   return Value::map(std::move(entries));
 }
@@ -80,7 +80,9 @@ void Interpreter::append(const MarkedText& text, MarkedText& out) {
 }
 
 MarkedText Interpreter::run(const Map& variables) {
-  for (const auto& [name, value] : variables.entries) set(name.text(), value, root_);
+  for (const auto& [name, value] : variables.entries) {
+    if (name.as_text()) set(name.as_text()->text(), value, root_);
+  }
   try {
     MarkedText out;
     if (execute(program_, root_, out) != Flow::kNext) refuse("'break' and 'continue' belong into a loop");
@@ -123,6 +125,12 @@ Interpreter::Flow Interpreter::execute_statement(const Statement& statement, Sco
       return Flow::kNext;
     case Statement::Kind::kBlock:
       return execute(statement.body, scope, out);
+    case Statement::Kind::kCall:
+      execute_call(statement, scope, out);
+      return Flow::kNext;
+    case Statement::Kind::kFilter:
+      append(print(filtered(*statement.value, capture(statement.body, scope), scope), budget_), out);
+      return Flow::kNext;
     case Statement::Kind::kBreak:
       return Flow::kBreak;
     case Statement::Kind::kContinue:
@@ -145,9 +153,9 @@ namespace {
 Value loop_variable(const std::vector<Value>& items, std::size_t index) {
   const auto count = static_cast<std::int64_t>(items.size());
   const auto at = static_cast<std::int64_t>(index);
-  std::vector<std::pair<MarkedText, Value>> entries;
+  std::vector<std::pair<Value, Value>> entries;
   const auto add = [&](std::string_view name, Value value) {
-    entries.emplace_back(MarkedText(std::string(name), Origin::kTemplate), std::move(value));
+    entries.emplace_back(Value::text(std::string(name), Origin::kTemplate), std::move(value));
   };
   add("index", Value::integer(at + 1));
   add("index0", Value::integer(at));
@@ -187,7 +195,10 @@ Interpreter::Flow Interpreter::execute_for(const Statement& loop, Scope& scope, 
 }
 
 void Interpreter::execute_set(const Statement& set, Scope& scope) {
-  const Value value = set.value ? evaluate(*set.value, scope) : text(capture(set.body, scope));
+  const bool filters = set.condition != nullptr;
+  const Value value = set.value ? evaluate(*set.value, scope)
+                      : filters ? filtered(*set.condition, capture(set.body, scope), scope)
+                                : text(capture(set.body, scope));
   if (set.target_owner.empty()) return assign(set.targets, value, scope);
   const Value* owner = find(set.target_owner, scope);
   Namespace* entries = owner ? owner->as_namespace() : nullptr;
@@ -210,21 +221,48 @@ MarkedText Interpreter::capture(const Block& body, Scope& scope) {
   return out;
 }
 
-Value Interpreter::call_macro(const Macro& macro, Arguments arguments) {
-  // A macro sees the names of the template, not those of its caller.
-  Scope inner{.parent = &root_};
-  const int line = line_;
-  if (arguments.positional.size() > macro.parameters.size()) {
-    refuse(fmt::format("the macro '{}' takes at most {} arguments", macro.name, macro.parameters.size()));
+// The filters of a block see its text under a name that no template can write.
+Value Interpreter::filtered(const Expression& filters, MarkedText body, Scope& scope) {
+  Scope inner{.parent = &scope};
+  set(std::string(kBlockBody), text(std::move(body)), inner);
+  return evaluate(filters, inner);
+}
+
+// {% call(item) show(list) %}…{% endcall %}: the macro is given the block as caller().
+void Interpreter::execute_call(const Statement& call, Scope& scope, MarkedText& out) {
+  Arguments arguments = evaluate_arguments(*call.value, scope);
+  line_ = call.line;
+  const Value callee = arguments.subject;
+  const Function* function = callee.as_function();
+  if (!function || !function->macro) refuse("'call' needs a macro");
+  const auto alive = std::make_shared<Scope*>(&scope);
+  arguments.named.emplace_back(
+      "caller", Value::function({.name = "caller", .macro = call.macro.get(), .scope = std::weak_ptr(alive)}));
+  append(print(call_macro(*function, std::move(arguments)), budget_), out);
+}
+
+void Interpreter::set_parameters(const Macro& macro, const Arguments& arguments, Scope& inner) {
+  const std::size_t count = macro.parameters.size();
+  if (arguments.positional.size() > count && !macro.takes_more) {
+    refuse(fmt::format("the macro '{}' takes at most {} arguments", macro.name, count));
   }
-  spend(macro.parameters.size() * (1 + arguments.named.size() / 4));
+  spend(count * (1 + arguments.named.size() / 4));
+  if (macro.takes_caller) set("caller", Value::undefined("caller"), inner);
+  std::vector<std::pair<Value, Value>> more_named;
   for (const auto& [name, value] : arguments.named) {
     const bool known =
         std::any_of(macro.parameters.begin(), macro.parameters.end(),
                     [&, &wanted = name](const Parameter& parameter) { return parameter.name == wanted; });
-    if (!known) refuse(fmt::format("the macro '{}' has no argument '{}'", macro.name, name));
+    if (known) continue;
+    if (name == "caller" && macro.takes_caller) {
+      set(name, value, inner);
+    } else if (macro.takes_more_named) {
+      more_named.emplace_back(Value::text(name, Origin::kTemplate), value);
+    } else {
+      refuse(fmt::format("the macro '{}' has no argument '{}'", macro.name, name));
+    }
   }
-  for (std::size_t i = 0; i < macro.parameters.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     const Parameter& parameter = macro.parameters[i];
     if (const Value* given = arguments.find(i, parameter.name)) {
       set(parameter.name, *given, inner);
@@ -233,7 +271,26 @@ Value Interpreter::call_macro(const Macro& macro, Arguments arguments) {
       set(parameter.name, std::move(otherwise), inner);
     }
   }
-  Value result = text(capture(macro.body, inner));
+  if (macro.takes_more) {
+    const std::size_t taken = std::min(count, arguments.positional.size());
+    const auto rest = arguments.positional.begin() + static_cast<std::ptrdiff_t>(taken);
+    set("varargs", list({rest, arguments.positional.end()}), inner);
+  }
+  if (macro.takes_more_named) set("kwargs", map(std::move(more_named)), inner);
+}
+
+Value Interpreter::call_macro(const Function& function, Arguments arguments) {
+  const int line = line_;
+  // A macro sees the names of the template, not those of its caller; a caller's block sees those around it.
+  Scope inner{.parent = &root_};
+  std::shared_ptr<Scope*> around;
+  if (function.scope) {
+    around = function.scope->lock();
+    if (!around) refuse("caller() is known only while its 'call' lasts");
+    inner.parent = *around;
+  }
+  set_parameters(*function.macro, arguments, inner);
+  Value result = text(capture(function.macro->body, inner));
   line_ = line;
   return result;
 }

@@ -20,6 +20,12 @@ struct Arguments {
   const Value* find(std::size_t position, std::string_view name) const;
 };
 
+// The names that are known at a place of the template, and those around it.
+struct Scope {
+  Scope* parent = nullptr;
+  std::vector<std::pair<std::string, Value>> names = {};
+};
+
 class Interpreter {
  public:
   // The clock is what strftime_now prints. All must live as long.
@@ -36,7 +42,7 @@ class Interpreter {
   // Values of one's own are charged for, and not too long.
   Value text(MarkedText text);
   Value list(std::vector<Value> items);
-  Value map(std::vector<std::pair<MarkedText, Value>> entries);
+  Value map(std::vector<std::pair<Value, Value>> entries);
   // What a loop over it sees: items, keys, characters; nothing for undefined.
   std::vector<Value> iterate(const Value& value);
   Value attribute(const Value& value, std::string_view name);
@@ -49,10 +55,6 @@ class Interpreter {
 
  private:
   enum class Flow { kNext, kBreak, kContinue };
-  struct Scope {
-    Scope* parent = nullptr;
-    std::vector<std::pair<std::string, Value>> names = {};
-  };
   class Depth;
   const Value* find(std::string_view name, const Scope& scope);
   void set(const std::string& name, Value value, Scope& scope);
@@ -61,6 +63,8 @@ class Interpreter {
   Flow execute_statement(const Statement& statement, Scope& scope, MarkedText& out);
   Flow execute_for(const Statement& loop, Scope& scope, MarkedText& out);
   void execute_set(const Statement& set, Scope& scope);
+  void execute_call(const Statement& call, Scope& scope, MarkedText& out);
+  Value filtered(const Expression& filters, MarkedText body, Scope& scope);
   void assign(const std::vector<std::string>& targets, const Value& value, Scope& scope);
   void append(const MarkedText& text, MarkedText& out);
   MarkedText capture(const Block& body, Scope& scope);
@@ -77,7 +81,9 @@ class Interpreter {
   bool evaluate_test(const Expression& test, Scope& scope);
   Arguments evaluate_arguments(const Expression& call, Scope& scope);
   bool holds(std::string_view comparison, const Value& left, const Value& right);
-  Value call_macro(const Macro& macro, Arguments arguments);
+  void unpack_named(const Value& value, Arguments& arguments);
+  Value call_macro(const Function& function, Arguments arguments);
+  void set_parameters(const Macro& macro, const Arguments& arguments, Scope& inner);
 
   const Block& program_;
   const std::string& name_;

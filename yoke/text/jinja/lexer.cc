@@ -200,13 +200,28 @@ class Lexer {
     };
     digits();
     Token::Kind kind = Token::Kind::kInteger;
-    if (end + 1 < source_.size() && source_[end] == '.' && is_digit(source_[end + 1])) {
+    const bool after_dot = !tokens_.empty() && tokens_.back().kind == Token::Kind::kOperator &&
+                           tokens_.back().text == "." && source_[at_ - 1] == '.';  // matrix.0.1 has two indices
+    if (!after_dot && end + 1 < source_.size() && source_[end] == '.' && is_digit(source_[end + 1])) {
       kind = Token::Kind::kReal;
       ++end;
       digits();
     }
+    if (const std::size_t exponent = after_dot ? 0 : exponent_length(end); exponent != 0) {
+      kind = Token::Kind::kReal;
+      end += exponent;
+      digits();
+    }
     add(kind, source_.substr(at_, end - at_));
     advance(end - at_);
+  }
+
+  // Of "e", "e-" or "e+" before a digit; else 0.
+  std::size_t exponent_length(std::size_t at) const {
+    const std::string_view rest = std::string_view(source_).substr(std::min(at, source_.size()));
+    if (rest.empty() || (rest[0] != 'e' && rest[0] != 'E')) return 0;
+    const std::size_t sign = rest.size() > 1 && (rest[1] == '-' || rest[1] == '+') ? 1 : 0;
+    return rest.size() > 1 + sign && is_digit(rest[1 + sign]) ? 1 + sign : 0;
   }
 
   void read_text() {

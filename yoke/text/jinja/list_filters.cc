@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <utility>
 
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/unicode.h"
@@ -201,9 +202,34 @@ Value smallest(Interpreter& i, const Arguments& a) { return extreme(i, a, -1); }
 Value largest(Interpreter& i, const Arguments& a) { return extreme(i, a, 1); }
 
 Value sum(Interpreter& interpreter, const Arguments& arguments) {
-  Value total = Value::integer(0);
-  for (const Value& item : interpreter.iterate(arguments.subject)) total = operate(interpreter, "+", total, item);
+  const Value* path = arguments.find(0, "attribute");
+  const Value* start = arguments.find(1, "start");
+  const std::string by = path && path->as_text() ? path->as_text()->text() : std::string();
+  Value total = start ? *start : Value::integer(0);
+  for (const Value& item : interpreter.iterate(arguments.subject)) {
+    total = operate(interpreter, "+", total, attribute_path(interpreter, item, by));
+  }
   return total;
+}
+
+// Lists of so many items each; the last may be filled up.
+Value batch(Interpreter& interpreter, const Arguments& arguments) {
+  const std::int64_t size = integer_argument(interpreter, arguments, 0, "linecount", 0);
+  const Value* fill = arguments.find(1, "fill_with");
+  if (size < 1 || size > 1'000'000) interpreter.refuse("'batch' needs a number of items");
+  std::vector<Value> rows;
+  std::vector<Value> row;
+  for (const Value& item : interpreter.iterate(arguments.subject)) {
+    row.push_back(item);
+    if (std::ssize(row) == size) rows.push_back(interpreter.list(std::exchange(row, {})));
+  }
+  if (row.empty()) return interpreter.list(std::move(rows));
+  if (fill && !fill->is_none()) {
+    interpreter.spend(Budget::kItemSteps * static_cast<std::uint64_t>(size));
+    row.resize(static_cast<std::size_t>(size), *fill);
+  }
+  rows.push_back(interpreter.list(std::move(row)));
+  return interpreter.list(std::move(rows));
 }
 
 }  // namespace
@@ -229,6 +255,7 @@ Builtin find_list_filter(std::string_view name) {
       {"min", smallest},
       {"max", largest},
       {"sum", sum},
+      {"batch", batch},
   };
   const auto found = kFilters.find(name);
   return found == kFilters.end() ? nullptr : found->second;

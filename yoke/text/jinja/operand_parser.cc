@@ -16,18 +16,34 @@ ExpressionPtr literal(Value value, int line) {
   return std::make_unique<Expression>(Expression{.kind = Kind::kLiteral, .line = line, .literal = std::move(value)});
 }
 
+// *list or **map.
+void parse_unpacked(TokenReader& reader, Expression& call) {
+  const Token star = reader.take();
+  ExpressionPtr unpacked = make_expression(Kind::kUnpacked, star.line, "", parse_expression(reader));
+  if (star.text == "**") {
+    call.named.emplace_back("**", std::move(unpacked));
+  } else {
+    call.parts.push_back(std::move(unpacked));
+  }
+}
+
 // The arguments of a call after its opening parenthesis.
 void parse_arguments(TokenReader& reader, Expression& call) {
   while (!reader.take_operator(")")) {
     const Token& next = reader.peek(1);
     const bool is_named =
         reader.looking_at(Token::Kind::kName) && next.kind == Token::Kind::kOperator && next.text == "=";
-    if (is_named) {
+    if (reader.looking_at_operator("*") || reader.looking_at_operator("**")) {
+      parse_unpacked(reader, call);
+    } else if (is_named) {
       std::string name = reader.expect_name();
       reader.expect_operator("=");
       call.named.emplace_back(std::move(name), parse_expression(reader));
     } else {
-      if (!call.named.empty()) reader.refuse_here("an argument without a name follows one with a name");
+      const bool after_list = call.parts.size() > 1 && call.parts.back()->kind == Kind::kUnpacked;
+      if (!call.named.empty() || after_list) {
+        reader.refuse_here("an argument without a name follows one with a name, or a '*'");
+      }
       call.parts.push_back(parse_expression(reader));
     }
     if (!reader.looking_at_operator(")")) reader.expect_operator(",");
@@ -196,6 +212,13 @@ ExpressionPtr parse_filter(TokenReader& reader, ExpressionPtr subject) {
   return filter;
 }
 
+ExpressionPtr parse_more_filters(TokenReader& reader, ExpressionPtr subject) {
+  for (TokenReader::Level level(reader, 0); reader.take_operator("|"); level.deeper()) {
+    subject = parse_filter(reader, std::move(subject));
+  }
+  return subject;
+}
+
 ExpressionPtr parse_filters(TokenReader& reader, ExpressionPtr subject) {
   for (TokenReader::Level level(reader, 0);; level.deeper()) {
     if (reader.take_operator("|")) {
@@ -223,6 +246,11 @@ ExpressionPtr parse_signed(TokenReader& reader) {
 }
 
 }  // namespace
+
+ExpressionPtr parse_filter_chain(TokenReader& reader, ExpressionPtr subject) {
+  reader.take_operator("|");
+  return parse_more_filters(reader, parse_filter(reader, std::move(subject)));
+}
 
 ExpressionPtr parse_operand(TokenReader& reader) { return parse_filters(reader, parse_signed(reader)); }
 

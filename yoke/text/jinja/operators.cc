@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/unicode.h"
@@ -103,6 +102,28 @@ Value operate(Interpreter& interpreter, std::string_view name, const Value& left
   interpreter.refuse(fmt::format("'{}' does not work with {} and {}", name, left.kind(), right.kind()));
 }
 
+std::vector<TextLine> lines_of(Interpreter& interpreter, const MarkedText& text) {
+  interpreter.spend(1 + text.size() / 8);
+  std::vector<TextLine> lines;
+  const std::string_view all = text.text();
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at < all.size();) {
+    const char32_t code = code_point(all.substr(at));
+    std::size_t next = at + utf8_length(all.substr(at));
+    const bool ends = (code >= 0x0A && code <= 0x0D) || (code >= 0x1C && code <= 0x1E) || code == 0x85 ||
+                      code == 0x2028 || code == 0x2029;
+    if (ends) {
+      if (code == '\r' && next < all.size() && all[next] == '\n') ++next;
+      interpreter.spend(Budget::kItemSteps);
+      lines.push_back({begin, at, next});
+      begin = next;
+    }
+    at = next;
+  }
+  if (begin < all.size()) lines.push_back({begin, all.size(), all.size()});
+  return lines;
+}
+
 std::vector<std::size_t> character_places(Interpreter& interpreter, const MarkedText& text) {
   interpreter.spend(1 + text.size() / 4);
   std::vector<std::size_t> places{0};
@@ -119,13 +140,6 @@ std::vector<Value> characters(Interpreter& interpreter, const MarkedText& text) 
     all.push_back(interpreter.text(text.slice(places[i], places[i + 1] - places[i])));
   }
   return all;
-}
-
-std::size_t find_text(std::string_view text, std::string_view part, std::size_t from) {
-  if (from > text.size()) return std::string_view::npos;
-  // Two-way search, by the C library.
-  const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
-  return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : std::string_view::npos;
 }
 
 Value slice(Interpreter& interpreter, const Value& value, const Value& start, const Value& stop, const Value& step) {

@@ -95,6 +95,21 @@ ExpressionPtr parse_values(TokenReader& reader) {
   return list;
 }
 
+ExpressionPtr block_body(TokenReader& reader) {
+  return make_expression(Expression::Kind::kName, reader.line(), std::string(kBlockBody));
+}
+
+// {% filter upper | trim %}…{% endfilter %}
+Statement parse_filter_block(TokenReader& reader) {
+  Statement statement{.kind = StatementKind::kFilter, .line = reader.line()};
+  statement.value = parse_filter_chain(reader, block_body(reader));
+  end_tag(reader);
+  statement.body = parse_until(reader, {"endfilter"});
+  reader.expect_word("endfilter");
+  end_tag(reader);
+  return statement;
+}
+
 Statement parse_set(TokenReader& reader) {
   Statement statement{.kind = StatementKind::kSet, .line = reader.line(), .targets = parse_targets(reader)};
   if (reader.take_operator(".")) {
@@ -106,7 +121,7 @@ Statement parse_set(TokenReader& reader) {
     end_tag(reader);
     return statement;
   }
-  if (reader.looking_at_operator("|")) reader.refuse_here("a filter on a set block is not supported");
+  if (reader.looking_at_operator("|")) statement.condition = parse_filter_chain(reader, block_body(reader));
   end_tag(reader);
   statement.body = parse_until(reader, {"endset"});
   reader.expect_word("endset");
@@ -114,19 +129,43 @@ Statement parse_set(TokenReader& reader) {
   return statement;
 }
 
-Statement parse_macro(TokenReader& reader) {
-  Statement statement{.kind = StatementKind::kMacro, .line = reader.line(), .macro = std::make_unique<Macro>()};
-  statement.macro->name = reader.expect_name();
+void parse_parameters(TokenReader& reader, Macro& macro) {
   reader.expect_operator("(");
   while (!reader.take_operator(")")) {
     Parameter parameter{.name = reader.expect_name()};
     if (reader.take_operator("=")) parameter.otherwise = parse_expression(reader);
-    statement.macro->parameters.push_back(std::move(parameter));
+    macro.parameters.push_back(std::move(parameter));
     if (!reader.looking_at_operator(")")) reader.expect_operator(",");
   }
+}
+
+void parse_macro_body(TokenReader& reader, Macro& macro, std::string_view end) {
   end_tag(reader);
-  statement.macro->body = parse_until(reader, {"endmacro"});
-  reader.expect_word("endmacro");
+  const std::size_t begin = reader.place();
+  macro.body = parse_until(reader, {end});
+  macro.takes_more = reader.has_mentioned("varargs", begin);
+  macro.takes_more_named = reader.has_mentioned("kwargs", begin);
+  macro.takes_caller = reader.has_mentioned("caller", begin);
+  reader.expect_word(end);
+}
+
+// {% call show(list) %}…{% endcall %}, or {% call(item) show(list) %}
+Statement parse_call_block(TokenReader& reader) {
+  Statement statement{.kind = StatementKind::kCall, .line = reader.line(), .macro = std::make_unique<Macro>()};
+  statement.macro->name = "caller";
+  if (reader.looking_at_operator("(")) parse_parameters(reader, *statement.macro);
+  statement.value = parse_expression(reader);
+  if (statement.value->kind != Expression::Kind::kCall) reader.refuse_here("'call' needs a call of a macro");
+  parse_macro_body(reader, *statement.macro, "endcall");
+  end_tag(reader);
+  return statement;
+}
+
+Statement parse_macro(TokenReader& reader) {
+  Statement statement{.kind = StatementKind::kMacro, .line = reader.line(), .macro = std::make_unique<Macro>()};
+  statement.macro->name = reader.expect_name();
+  parse_parameters(reader, *statement.macro);
+  parse_macro_body(reader, *statement.macro, "endmacro");
   if (reader.looking_at(Token::Kind::kName)) reader.take();  // its name may be repeated
   end_tag(reader);
   return statement;
@@ -149,6 +188,8 @@ Statement parse_block_statement(TokenReader& reader) {
   if (word == "for") return parse_for(reader);
   if (word == "set") return parse_set(reader);
   if (word == "macro") return parse_macro(reader);
+  if (word == "call") return parse_call_block(reader);
+  if (word == "filter") return parse_filter_block(reader);
   if (word == "generation") return parse_generation(reader);
   if (word == "break" || word == "continue") {
     end_tag(reader);

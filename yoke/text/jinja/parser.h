@@ -1,5 +1,5 @@
 // Tokens to syntax. Inside of the template reader: template.h is what others use. What the language has and we do not
-// (include, block, call, …) is kUnsupported, named with its line.
+// (include, block, import, …) is kUnsupported, named with its line.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -30,6 +30,9 @@ class TokenReader {
   void expect_word(std::string_view word);
   std::string expect_name();
   void expect(Token::Kind kind, std::string_view what);
+  // Whether a name stands among the tokens from `begin` to here.
+  std::size_t place() const { return at_; }
+  bool has_mentioned(std::string_view name, std::size_t begin) const;
   [[noreturn]] void refuse_here(std::string_view why) const { refuse(name_, line(), why); }
   const std::string& name() const { return name_; }
 
@@ -63,6 +66,8 @@ ExpressionPtr parse_expression(TokenReader& reader);
 ExpressionPtr parse_operand(TokenReader& reader);
 // Without `a if b else c` at its top: in `for x in items if x`, the if belongs to the loop.
 ExpressionPtr parse_unconditional(TokenReader& reader);
+// After a subject: |name(arguments), once or more often.
+ExpressionPtr parse_filter_chain(TokenReader& reader, ExpressionPtr subject);
 Block parse_template(TokenReader& reader);
 
 template <class... Parts>

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct Expression {
     kItem,         // parts[0][parts[1]]
     kSlice,        // parts[0][parts[1]:parts[2]:parts[3]], absent bounds are null
     kCall,         // parts[0](parts[1], …, named)
+    kUnpacked,     // *parts[0] as an argument, **parts[0] as a named one
     kFilter,       // parts[0]|name(parts[1], …, named)
     kTest,         // parts[0] is name(parts[1], …)
     kNot,          // not parts[0]
@@ -53,7 +55,14 @@ struct Macro {
   std::string name;
   std::vector<Parameter> parameters;
   Block body;
+  // Whether the body mentions varargs, kwargs and caller, which is how Jinja knows that they are taken.
+  bool takes_more = false;
+  bool takes_more_named = false;
+  bool takes_caller = false;
 };
+
+// How the filters of a {% filter %} or {% set x | … %} block name its text.
+inline constexpr std::string_view kBlockBody = " body";
 
 struct Statement {
   enum class Kind {
@@ -61,8 +70,11 @@ struct Statement {
     kPrint,     // {{ value }}
     kIf,        // if value: body, else: otherwise (an elif is an if in otherwise)
     kFor,       // for targets in value if condition: body, else: otherwise
-    kSet,       // targets = value; or target_owner.targets[0] = value; or, without a value, the body's text
+    kSet,       // targets = value; or target_owner.targets[0] = value; or, without a value, the body's text, through
+                // the filters of condition where it has some
     kMacro,     // macro
+    kCall,      // value is a call, macro the block that it is given
+    kFilter,    // value of the body's text
     kBlock,     // body, where a block means nothing to us ({% generation %})
     kBreak,     //
     kContinue,  //

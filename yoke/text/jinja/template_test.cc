@@ -1,8 +1,10 @@
 #include "yoke/text/jinja/template.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/files.h"
 #include "yoke/base/json.h"
 
 namespace yoke::jinja {
@@ -44,6 +46,25 @@ void check(std::initializer_list<Example> examples) {
       EXPECT_EQ(render(example.source), example.text) << example.source;
     } catch (const Error& error) {
       ADD_FAILURE() << example.source << ": " << error.message();
+    }
+  }
+}
+
+// Made by tools/goldens/jinja.py with Jinja itself.
+TEST(JinjaGolden, SnippetsGiveWhatJinjaGives) {
+  const Document golden = parse_json(read_file(YOKE_SOURCE_DIR "/tests/golden/jinja/snippets.json"), "snippets.json");
+  const Value variables = Value::from_document(*golden.find("variables"), Origin::kUser);
+  ASSERT_GT(golden.find("snippets")->items.size(), 80U);
+  for (const Document& snippet : golden.find("snippets")->items) {
+    const std::string& source = snippet.find("source")->text;
+    const Document* wanted = snippet.find("text");
+    try {
+      const std::string text = Template::parse(source, "test").render(variables, std::tm{}).text();
+      EXPECT_TRUE(wanted && text == wanted->text)
+          << source << "\ngave " << text << "\nbut Jinja "
+          << (wanted ? "gives " + wanted->text : "refuses it: " + snippet.find("refused")->text);
+    } catch (const Error& error) {
+      EXPECT_FALSE(wanted) << source << "\nwas refused: " << error.message() << "\nJinja gives " << wanted->text;
     }
   }
 }
@@ -268,6 +289,18 @@ TEST(JinjaLimits, EndWhatIsDearInsideOfOneExpression) {
                            "{{ ['\1' * 8000000] | tojson }}"}) {
     EXPECT_TRUE(error_of(dear, {.steps = 2'000'000}).starts_with("test, line 1: ")) << dear;
   }
+  // Each round walks 16 MB: a template of 90 bytes must not take hours.
+  for (const char* walk : {"x.strip()", "x.startswith(x)", "x.endswith(x)", "x | int", "x | float", "x.split()",
+                           "x.splitlines()", "x.find('a')", "x.removeprefix(x[1:])", "x.removesuffix(x[1:])",
+                           "x.split(none, 1)", "x | indent(2)", "x | trim", "x.rstrip()", "x == x ~ ''"}) {
+    const std::string source = fmt::format(
+        "{{% set x = ' ' * 16000000 %}}{{% for i in range(100000) %}}{{% set y = {} %}}{{% endfor %}}", walk);
+    EXPECT_EQ(error_of(source), "test, line 1: it does not come to an end within 20000000 steps") << walk;
+  }
+  // Fields of format() find their arguments without copying all of them.
+  std::string ones = "1";
+  for (int i = 1; i < 20'000; ++i) ones += ",1";
+  EXPECT_EQ(render(fmt::format("{{{{ ('{{}}' * 20000).format({}) | length }}}}", ones)), "20000");
   // Found in a time that grows with the texts' sizes, not with their product.
   EXPECT_EQ(render("{{ ('a' * 4000000 ~ 'b') in 'a' * 8000000 }}{{ ('a' * 8000000).find('a' * 4000000 ~ 'b') }}"),
             "False-1");

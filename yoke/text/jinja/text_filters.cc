@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "yoke/base/text.h"
 #include "yoke/text/jinja/builtins.h"
@@ -102,52 +103,93 @@ Value tojson(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.text(to_json(arguments.subject, style, interpreter.budget()));
 }
 
+// How many blanks, or a text; lines that hold nothing stay so unless `blank`.
 Value indent_lines(Interpreter& interpreter, const Arguments& arguments) {
   const MarkedText text = print(arguments.subject, interpreter.budget());
-  const std::int64_t width = integer_argument(interpreter, arguments, 0, "width", 4);
-  if (width < 0 || width > 100) interpreter.refuse("'width' must be from 0 to 100");
+  const Value* given = arguments.find(0, "width");
+  MarkedText margin;
+  if (given && given->as_text()) {
+    margin = *given->as_text();
+  } else {
+    const std::int64_t width = integer_argument(interpreter, arguments, 0, "width", 4);
+    if (width > 1000) interpreter.refuse("'width' must be at most 1000");
+    margin = {std::string(static_cast<std::size_t>(std::max<std::int64_t>(width, 0)), ' '), Origin::kTemplate};
+  }
   const Value* first = arguments.find(1, "first");
-  const std::string blanks(static_cast<std::size_t>(width), ' ');
+  const Value* blank = arguments.find(2, "blank");
+  // As in Jinja the last line counts, also where nothing follows the last line end.
+  MarkedText whole = text;
+  whole.append("\n", Origin::kTemplate);
   MarkedText indented;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.text().find('\n', begin), text.size());
-    const bool wanted = begin == 0 ? first && first->truth() : end > begin;
-    interpreter.check_size(indented.size() + end - begin);
-    if (wanted) indented.append(blanks, Origin::kTemplate);
-    indented.append(text.slice(begin, end + 1 - begin));
-    begin = end + 1;
+  for (const TextLine& line : lines_of(interpreter, whole)) {
+    const bool is_first = line.begin == 0;
+    const bool wanted =
+        is_first ? first && first->truth() : line.end > line.begin || (blank != nullptr && blank->truth());
+    interpreter.check_size(indented.size() + margin.size() + line.end - line.begin);
+    if (!is_first) indented.append("\n", Origin::kTemplate);
+    if (wanted) indented.append(margin);
+    indented.append(whole.slice(line.begin, line.end - line.begin));
+    interpreter.spend(1 + margin.size() / 16);
   }
   return interpreter.text(std::move(indented));
 }
 
-Value to_integer(Interpreter& interpreter, const Arguments& arguments) {
-  const Value& value = arguments.subject;
-  if (const double* real = value.as_real(); real && std::abs(*real) < 9e18) {
-    return Value::integer(static_cast<std::int64_t>(*real));
-  }
-  if (value.as_integer()) return value;
-  if (const bool* flag = value.as_bool()) return Value::integer(*flag ? 1 : 0);
-  std::int64_t whole = 0;
-  if (const MarkedText* text = value.as_text()) {
-    const std::string_view digits = yoke::trim(text->text());
-    const char* const end = digits.data() + digits.size();
-    if (!digits.empty() && std::from_chars(digits.data(), end, whole).ptr == end) return Value::integer(whole);
-    double real = 0;
-    if (!digits.empty() && std::from_chars(digits.data(), end, real).ptr == end && std::abs(real) < 9e18) {
-      return Value::integer(static_cast<std::int64_t>(real));
-    }
-  }
-  return Value::integer(integer_argument(interpreter, arguments, 0, "default", 0));
+// What Python's float() takes: white space around, a sign, nothing after.
+std::optional<double> read_real(std::string_view text) {
+  std::string_view digits = yoke::trim(text);
+  if (digits.starts_with('+') && !digits.substr(1).starts_with('-')) digits.remove_prefix(1);
+  double real = 0;
+  const char* const end = digits.data() + digits.size();
+  if (digits.empty() || std::from_chars(digits.data(), end, real).ptr != end) return std::nullopt;
+  return real;
 }
 
-Value to_real(Interpreter&, const Arguments& arguments) {
-  if (arguments.subject.is_number()) return Value::real(arguments.subject.number());
-  double real = 0;
-  if (const MarkedText* text = arguments.subject.as_text()) {
-    const std::string_view digits = yoke::trim(text->text());
-    std::from_chars(digits.data(), digits.data() + digits.size(), real);
+// And int(text, base): 0x, 0o or 0b may stand before the digits of their base.
+std::optional<std::int64_t> read_whole(std::string_view text, int base) {
+  std::string digits(yoke::trim(text));
+  const bool negative = digits.starts_with('-');
+  if (negative || digits.starts_with('+')) digits.erase(0, 1);
+  const std::string_view prefix = base == 16 ? "0x" : base == 8 ? "0o" : base == 2 ? "0b" : "";
+  if (!prefix.empty() && lower_case(digits.substr(0, 2)) == prefix) digits.erase(0, 2);
+  if (digits.empty() || digits.front() == '-') return std::nullopt;
+  if (negative) digits.insert(0, 1, '-');
+  std::int64_t whole = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [rest, failure] = std::from_chars(digits.data(), end, whole, base);
+  if (failure != std::errc{} || rest != end) return std::nullopt;
+  return whole;
+}
+
+Value to_integer(Interpreter& interpreter, const Arguments& arguments) {
+  const Value& value = arguments.subject;
+  const auto cut = [](double real) -> std::optional<Value> {
+    if (!(std::abs(real) < 9e18)) return std::nullopt;
+    return Value::integer(static_cast<std::int64_t>(real));
+  };
+  if (value.as_integer()) return value;
+  if (const bool* flag = value.as_bool()) return Value::integer(*flag ? 1 : 0);
+  std::optional<Value> made;
+  if (const double* real = value.as_real()) made = cut(*real);
+  if (const MarkedText* text = value.as_text()) {
+    interpreter.spend(1 + text->size() / 8);
+    const std::int64_t base = integer_argument(interpreter, arguments, 1, "base", 10);
+    if (base < 2 || base > 36) interpreter.refuse("the base of 'int' must be from 2 to 36");
+    if (const auto whole = read_whole(text->text(), static_cast<int>(base))) return Value::integer(*whole);
+    if (const auto real = read_real(text->text())) made = cut(*real);
   }
-  return Value::real(real);
+  if (made) return *made;
+  const Value* otherwise = arguments.find(0, "default");
+  return otherwise ? *otherwise : Value::integer(0);
+}
+
+Value to_real(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.subject.is_number()) return Value::real(arguments.subject.number());
+  if (const MarkedText* text = arguments.subject.as_text()) {
+    interpreter.spend(1 + text->size() / 8);
+    if (const auto real = read_real(text->text())) return Value::real(*real);
+  }
+  const Value* otherwise = arguments.find(0, "default");
+  return otherwise ? *otherwise : Value::real(0);
 }
 
 Value absolute(Interpreter& interpreter, const Arguments& arguments) {
@@ -159,8 +201,20 @@ Value absolute(Interpreter& interpreter, const Arguments& arguments) {
 Value round_number(Interpreter& interpreter, const Arguments& arguments) {
   if (!arguments.subject.is_number()) interpreter.refuse("'round' needs a number");
   const std::int64_t digits = integer_argument(interpreter, arguments, 0, "precision", 0);
+  if (digits < -300 || digits > 300) interpreter.refuse("'round' takes a precision of -300 to 300");
+  const Value* method = arguments.find(1, "method");
+  const std::string how = method && method->as_text() ? method->as_text()->text() : "common";
+  const double number = arguments.subject.number();
   const double scale = std::pow(10.0, static_cast<double>(digits));
-  return Value::real(std::nearbyint(arguments.subject.number() * scale) / scale);
+  if (how == "ceil") return Value::real(std::ceil(number * scale) / scale);
+  if (how == "floor") return Value::real(std::floor(number * scale) / scale);
+  if (how != "common") interpreter.refuse("'round' knows common, ceil and floor");
+  if (digits < 0 || !std::isfinite(number)) return Value::real(std::nearbyint(number * scale) / scale);
+  // By the decimal digits of the number itself, as Python does it: 2.675 is a little less than that.
+  const std::string text = fmt::format("{:.{}f}", number, digits);
+  double rounded = 0;
+  std::from_chars(text.data(), text.data() + text.size(), rounded);
+  return Value::real(rounded);
 }
 
 Value same(Interpreter&, const Arguments& arguments) { return arguments.subject; }

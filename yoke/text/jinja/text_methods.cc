@@ -20,6 +20,7 @@ Value strip(Interpreter& interpreter, const Arguments& arguments, Ends ends) {
   const Value* given = arguments.find(0, "chars");
   std::string_view kept = text.text();
   if (!given || given->is_none()) {
+    interpreter.spend(1 + text.size() / 8);
     if (ends != Ends::kEnd) kept = trim_start(kept);
     if (ends != Ends::kStart) kept = trim_end(kept);
   } else {
@@ -45,19 +46,36 @@ Value strip_both(Interpreter& i, const Arguments& a) { return strip(i, a, Ends::
 Value strip_start(Interpreter& i, const Arguments& a) { return strip(i, a, Ends::kStart); }
 Value strip_end(Interpreter& i, const Arguments& a) { return strip(i, a, Ends::kEnd); }
 
-// At white space: runs of it separate, and none is at the ends.
-Value split_words(Interpreter& interpreter, const MarkedText& text) {
-  std::vector<Value> words;
+// At white space: runs of it separate, and none is at the ends. After `most` splits the rest stays as it is.
+Value split_words(Interpreter& interpreter, const MarkedText& text, std::int64_t most, Ends from) {
+  interpreter.spend(1 + text.size() / 8);
   const std::string_view all = text.text();
+  std::vector<std::pair<std::size_t, std::size_t>> words;  // begin and end
   std::size_t begin = 0;
   for (std::size_t at = 0; at <= all.size();) {
     const bool ends = at == all.size() || is_white_space(code_point(all.substr(at)));
     const std::size_t next = at == all.size() ? at + 1 : at + utf8_length(all.substr(at));
-    if (ends && at > begin) words.push_back(interpreter.text(text.slice(begin, at - begin)));
+    if (ends && at > begin) {
+      interpreter.spend(Budget::kItemSteps);
+      words.emplace_back(begin, at);
+    }
     if (ends) begin = next;
     at = next;
   }
-  return interpreter.list(std::move(words));
+  const auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(most, 0));
+  if (most >= 0 && wanted < words.size()) {
+    const auto splits = static_cast<std::ptrdiff_t>(wanted);
+    if (from == Ends::kStart) {
+      words[wanted].second = all.size();
+      words.erase(words.begin() + splits + 1, words.end());
+    } else {
+      words[words.size() - 1 - wanted].first = 0;
+      words.erase(words.begin(), words.end() - splits - 1);
+    }
+  }
+  std::vector<Value> parts;
+  for (const auto& [first, last] : words) parts.push_back(interpreter.text(text.slice(first, last - first)));
+  return interpreter.list(std::move(parts));
 }
 
 std::vector<std::size_t> find_all(const std::string& text, const std::string& part) {
@@ -71,11 +89,11 @@ Value split_at(Interpreter& interpreter, const Arguments& arguments, Ends from) 
   const MarkedText& text = text_subject(interpreter, arguments);
   interpreter.spend(text.size() / 16);
   const Value* given = arguments.find(0, "sep");
-  if (!given || given->is_none()) return split_words(interpreter, text);
+  const std::int64_t most = integer_argument(interpreter, arguments, 1, "maxsplit", -1);
+  if (!given || given->is_none()) return split_words(interpreter, text, most, from);
   const std::string& separator = text_argument(interpreter, arguments, 0, "sep").text();
   if (separator.empty()) interpreter.refuse("a text cannot be split at nothing");
   std::vector<std::size_t> places = find_all(text.text(), separator);
-  const std::int64_t most = integer_argument(interpreter, arguments, 1, "maxsplit", -1);
   if (most >= 0 && static_cast<std::size_t>(most) < places.size()) {
     const auto wanted = static_cast<std::ptrdiff_t>(most);
     if (from == Ends::kStart) places.erase(places.begin() + wanted, places.end());
@@ -96,13 +114,11 @@ Value split_right(Interpreter& i, const Arguments& a) { return split_at(i, a, En
 
 Value split_lines(Interpreter& interpreter, const Arguments& arguments) {
   const MarkedText& text = text_subject(interpreter, arguments);
+  const Value* keep = arguments.find(0, "keepends");
   std::vector<Value> lines;
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    const std::size_t end = std::min(text.text().find('\n', begin), text.size());
-    const bool has_return = end > begin && text.text()[end - 1] == '\r';
-    lines.push_back(interpreter.text(text.slice(begin, end - begin - (has_return ? 1 : 0))));
-    begin = end + 1;
+  for (const TextLine& line : lines_of(interpreter, text)) {
+    const std::size_t end = keep && keep->truth() ? line.next : line.end;
+    lines.push_back(interpreter.text(text.slice(line.begin, end - line.begin)));
   }
   return interpreter.list(std::move(lines));
 }
@@ -117,7 +133,9 @@ bool any_text(Interpreter& interpreter, const Arguments& arguments,
       return item.as_text() && matches(text, item.as_text()->text());
     });
   }
-  return matches(text, text_argument(interpreter, arguments, 0, "prefix").text());
+  const std::string& part = text_argument(interpreter, arguments, 0, "prefix").text();
+  interpreter.spend(1 + std::min(text.size(), part.size()) / 16);
+  return matches(text, part);
 }
 
 Value starts_with(Interpreter& interpreter, const Arguments& arguments) {
@@ -132,11 +150,13 @@ Value ends_with(Interpreter& interpreter, const Arguments& arguments) {
 Value remove_prefix(Interpreter& interpreter, const Arguments& arguments) {
   const MarkedText& text = text_subject(interpreter, arguments);
   const std::string& prefix = text_argument(interpreter, arguments, 0, "prefix").text();
+  interpreter.spend(1 + std::min(text.size(), prefix.size()) / 16);
   return interpreter.text(text.text().starts_with(prefix) ? text.slice(prefix.size(), text.size()) : text);
 }
 Value remove_suffix(Interpreter& interpreter, const Arguments& arguments) {
   const MarkedText& text = text_subject(interpreter, arguments);
   const std::string& suffix = text_argument(interpreter, arguments, 0, "suffix").text();
+  interpreter.spend(1 + std::min(text.size(), suffix.size()) / 16);
   return interpreter.text(text.text().ends_with(suffix) ? text.slice(0, text.size() - suffix.size()) : text);
 }
 
@@ -172,6 +192,16 @@ Value capitalize_words(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.text({std::move(changed), text.weakest()});
 }
 
+const Value* positional_argument(const Arguments& arguments, std::size_t index) {
+  return index < arguments.positional.size() ? &arguments.positional[index] : nullptr;
+}
+const Value* named_argument(Interpreter& interpreter, const Arguments& arguments, std::string_view name) {
+  interpreter.spend(arguments.named.size() / 8);
+  const auto found = std::find_if(arguments.named.begin(), arguments.named.end(),
+                                  [&](const auto& given) { return given.first == name; });
+  return found == arguments.named.end() ? nullptr : &found->second;
+}
+
 // 'Budget {}: {left}'.format(n, left=m), without conversions and widths.
 Value fill_fields(Interpreter& interpreter, const Arguments& arguments) {
   const MarkedText& text = text_subject(interpreter, arguments);
@@ -188,10 +218,9 @@ Value fill_fields(Interpreter& interpreter, const Arguments& arguments) {
       const std::string_view name = rest.substr(1, end - 1);
       std::size_t index = 0;
       const bool is_index = std::from_chars(name.data(), name.data() + name.size(), index).ptr == name.end();
-      const bool by_place = name.empty() || is_index;
-      const Arguments given{.positional = by_place ? arguments.positional : std::vector<Value>{},
-                            .named = by_place ? std::vector<std::pair<std::string, Value>>{} : arguments.named};
-      const Value* value = given.find(name.empty() ? next++ : index, name);
+      if (name.empty()) index = next++;
+      const Value* value = name.empty() || is_index ? positional_argument(arguments, index)
+                                                    : named_argument(interpreter, arguments, name);
       if (!value) interpreter.refuse(fmt::format("format() has nothing for '{{{}}}'", printable(name, 40)));
       out.append(print(*value, interpreter.budget()));
       at += end + 1;
@@ -227,9 +256,9 @@ Value map_entries(Interpreter& interpreter, const Arguments& arguments) {
   std::vector<Value> all;
   for (const auto& [key, value] : arguments.subject.as_map()->entries) {
     if (kKeys && kValues) {
-      all.push_back(interpreter.list({interpreter.text(key), value}));
+      all.push_back(interpreter.list({key, value}));
     } else {
-      all.push_back(kKeys ? interpreter.text(key) : value);
+      all.push_back(kKeys ? key : value);
     }
   }
   return interpreter.list(std::move(all));
@@ -239,7 +268,7 @@ Value get_entry(Interpreter& interpreter, const Arguments& arguments) {
   const Map& map = *arguments.subject.as_map();
   interpreter.spend(map.entries.size() / 8);
   const Value* key = arguments.find(0, "key");
-  const Value* found = key && key->as_text() ? map.find(key->as_text()->text()) : nullptr;
+  const Value* found = key ? map.find(*key) : nullptr;
   if (found) return *found;
   const Value* otherwise = arguments.find(1, "default");
   return otherwise ? *otherwise : Value::none();

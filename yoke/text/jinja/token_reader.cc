@@ -45,6 +45,12 @@ void TokenReader::expect(Token::Kind kind, std::string_view what) {
   take();
 }
 
+bool TokenReader::has_mentioned(std::string_view name, std::size_t begin) const {
+  return std::any_of(tokens_.begin() + static_cast<std::ptrdiff_t>(begin),
+                     tokens_.begin() + static_cast<std::ptrdiff_t>(at_),
+                     [&](const Token& token) { return token.kind == Token::Kind::kName && token.text == name; });
+}
+
 void TokenReader::Level::deeper() {
   if (reader_.depth_ >= kDepthMost) reader_.refuse_here(fmt::format("nested more than {} deep", kDepthMost));
   ++reader_.depth_;

@@ -39,7 +39,7 @@ bool equal_maps(const Map& a, const Map& b, Budget& budget) {
   return a.entries.size() == b.entries.size() &&
          std::all_of(a.entries.begin(), a.entries.end(), [&](const auto& entry) {
            budget.spend(b.entries.size() / 8);
-           const Value* other = b.find(entry.first.text());
+           const Value* other = b.find(entry.first);
            return other && equal(entry.second, *other, budget);
          });
 }
@@ -51,7 +51,17 @@ std::uint64_t steps_of(const MarkedText& a, const MarkedText& b) { return std::m
 
 const Value* Map::find(std::string_view key) const {
   for (const auto& [name, value] : entries) {
-    if (name.text() == key) return &value;
+    if (name.as_text() && name.as_text()->text() == key) return &value;
+  }
+  return nullptr;
+}
+
+const Value* Map::find(const Value& key) const {
+  if (key.as_text()) return find(key.as_text()->text());
+  for (const auto& [name, value] : entries) {
+    const bool same =
+        key.is_number() ? name.is_number() && name.number() == key.number() : key.is_none() && name.is_none();
+    if (same) return &value;
   }
   return nullptr;
 }
@@ -64,7 +74,7 @@ Value Value::list(std::vector<Value> items) {
   return Value(std::make_shared<const List>(List{std::move(items), depth_over(deepest)}));
 }
 
-Value Value::map(std::vector<std::pair<MarkedText, Value>> entries) {
+Value Value::map(std::vector<std::pair<Value, Value>> entries) {
   int deepest = 0;
   for (const auto& [key, value] : entries) deepest = std::max(deepest, value.depth());
   return Value(std::make_shared<const Map>(Map{std::move(entries), depth_over(deepest)}));
@@ -90,9 +100,9 @@ Value Value::from_document(const Document& document, Origin origin) {
       return list(std::move(items));
     }
     case Document::Kind::kMap: {
-      std::vector<std::pair<MarkedText, Value>> entries;
+      std::vector<std::pair<Value, Value>> entries;
       for (const auto& [key, value] : document.fields) {
-        entries.emplace_back(MarkedText(replace_invalid_utf8(key), origin), from_document(value, origin));
+        entries.emplace_back(text(replace_invalid_utf8(key), origin), from_document(value, origin));
       }
       return map(std::move(entries));
     }

@@ -29,17 +29,21 @@ struct List {
   int depth = 1;
 };
 struct Map {
-  std::vector<std::pair<MarkedText, Value>> entries;  // in the order written
+  std::vector<std::pair<Value, Value>> entries;  // in the order written; keys are texts, numbers or none
   int depth = 1;
   const Value* find(std::string_view key) const;
+  const Value* find(const Value& key) const;  // as in Python 1, 1.0 and True are one key
 };
 struct Namespace {
   std::vector<std::pair<std::string, Value>> entries;
 };
+struct Scope;
 struct Function {
   std::string name;
-  std::shared_ptr<const Value> receiver;  // of a method such as message.content.strip
-  const Macro* macro = nullptr;           // else a function of the language
+  std::shared_ptr<const Value> receiver = {};  // of a method such as message.content.strip
+  const Macro* macro = nullptr;                // else a function of the language
+  // What the body of a {% call %} sees: it is there while the call lasts. A macro sees the template's own names.
+  std::optional<std::weak_ptr<Scope*>> scope = {};
 };
 
 class Value {
@@ -56,7 +60,7 @@ class Value {
   static Value text(std::string value, Origin origin) { return text(MarkedText(std::move(value), origin)); }
   // kInvalid where they are too deep, or hold a namespace.
   static Value list(std::vector<Value> items);
-  static Value map(std::vector<std::pair<MarkedText, Value>> entries);
+  static Value map(std::vector<std::pair<Value, Value>> entries);
   static Value name_space(Namespace entries);
   static Value function(Function function);
   // All texts and keys in it are marked with the origin, and what is not UTF-8 in them is replaced.

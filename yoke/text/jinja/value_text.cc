@@ -74,7 +74,7 @@ class Printer {
     write("{");
     for (std::size_t i = 0; i < map.entries.size(); ++i) {
       if (i > 0) write(", ");
-      quote(map.entries[i].first);
+      print_inside(map.entries[i].first);
       write(": ");
       print_inside(map.entries[i].second);
     }
@@ -125,7 +125,7 @@ class JsonWriter {
     }
     if (const Map* map = value.as_map()) {
       return write_items('{', '}', in_order(*map), [&](const auto* entry) {
-        write_text(entry->first);
+        write_key(entry->first);
         out_ += style_.between_key_and_value;
         write(entry->second);
       });
@@ -144,12 +144,12 @@ class JsonWriter {
   MarkedText take() { return {std::move(out_), weakest_}; }
 
  private:
-  std::vector<const std::pair<MarkedText, Value>*> in_order(const Map& map) const {
-    std::vector<const std::pair<MarkedText, Value>*> entries;
+  std::vector<const std::pair<Value, Value>*> in_order(const Map& map) const {
+    std::vector<const std::pair<Value, Value>*> entries;
     for (const auto& entry : map.entries) entries.push_back(&entry);
     if (!style_.sort_keys) return entries;
-    budget_.spend(entries.size() * 4);
-    std::ranges::sort(entries, {}, [](const auto* entry) -> const std::string& { return entry->first.text(); });
+    std::ranges::stable_sort(entries,
+                             [&](const auto* a, const auto* b) { return compare(a->first, b->first, budget_) < 0; });
     return entries;
   }
 
@@ -167,6 +167,14 @@ class JsonWriter {
     --level_;
     if (!first) new_line();
     out_ += close;
+  }
+
+  // Keys of JSON are texts: what is none becomes one, as json.dumps does it.
+  void write_key(const Value& key) {
+    if (key.as_text()) return write_text(*key.as_text());
+    out_ += '"';
+    write(key);
+    out_ += '"';
   }
 
   void new_line() {
