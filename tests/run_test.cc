@@ -138,10 +138,10 @@ TEST_F(Run, IdsNeedNoTokenizer) {
 TEST_F(Run, ATemplateOrTokenizerThatWeCannotReadStopsOnlyWhoNeedsIt) {
   const fs::path model = scratch.path() / "model";
   fs::copy(kNano, model);
-  write_file_atomically(model / "chat_template.jinja", "{% call f() %}{% endcall %}");
+  write_file_atomically(model / "chat_template.jinja", "{% include 'x' %}");
   const Outcome refused = yoke({"run", "model", "-p", "Hi"});
   EXPECT_EQ(refused.exit_status, 11) << refused.err;
-  EXPECT_THAT(refused.err, HasSubstr("the statement 'call' is not supported"));
+  EXPECT_THAT(refused.err, HasSubstr("the statement 'include' is not supported"));
   EXPECT_THAT(refused.err, HasSubstr("--raw"));
   EXPECT_EQ(yoke({"chat", "model"}, "Hi\n").exit_status, 11);
   const Outcome raw = yoke({"run", "model", "-p", "MTU 9000", "--raw", "-n", "3"});

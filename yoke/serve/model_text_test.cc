@@ -74,10 +74,10 @@ TEST_F(ModelTextTest, OlderFoldersNameTheEndInSpecialTokensMap) {
 TEST_F(ModelTextTest, WhatCannotBeReadIsThrownWhereItIsUsed) {
   write("config.json", "{}");
   fs::copy(kNano / "tokenizer.json", folder / "tokenizer.json");
-  write("chat_template.jinja", "{% call f() %}{% endcall %}");
+  write("chat_template.jinja", "{% include 'x' %}");
   const ModelText text = ModelText::load(folder);
   EXPECT_FALSE(text.encode_raw("MTU").empty());
-  EXPECT_ERROR(text.encode_chat(Document::list()), ErrorCode::kUnsupported, "the statement 'call' is not supported");
+  EXPECT_ERROR(text.encode_chat(Document::list()), ErrorCode::kUnsupported, "the statement 'include' is not supported");
   write("tokenizer.json", R"({"model": {"type": "Unigram", "vocab": []}})");
   EXPECT_ERROR(ModelText::load(folder), ErrorCode::kUnsupported, "the model 'Unigram' is not supported");
   EXPECT_ERROR(load().encode_raw("MTU"), ErrorCode::kUnsupported, "the model 'Unigram' is not supported");
