@@ -8,6 +8,7 @@ make_bare_root() {
   local root=$1 release=$2 mirror try key
   [ "$(id -u)" = 0 ] || not_tried "it needs root"
   command -v debootstrap >/dev/null || not_tried "debootstrap is not installed (scripts/install-deps bare-root)"
+  unshare --mount --pid --fork true 2>/dev/null || not_tried "this machine allows no namespaces"
   # The machine's own package source for this release.
   mirror=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
              awk -v release="$release" '$2 == release { print $1; exit }')

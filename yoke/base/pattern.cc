@@ -56,8 +56,8 @@ struct Pattern::Compiled {
   std::string shown;  // the expression in errors
   std::unique_ptr<pcre2_code_8, FreeCode> code;
 
-  Error failed(ErrorCode code, std::string_view why) const {
-    return {code, fmt::format("{}: the pattern '{}' {}", source, shown, why)};
+  Error failed(ErrorCode kind, std::string_view why) const {
+    return {kind, fmt::format("{}: the pattern '{}' {}", source, shown, why)};
   }
 
   // One search over a text: what PCRE2 needs to remember between matches.
