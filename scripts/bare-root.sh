@@ -47,7 +47,6 @@ mount -t proc proc proc
 mount -t sysfs sysfs sys
 mount --rbind /sys/fs/cgroup sys/fs/cgroup
 mount -t tmpfs tmpfs run
-mount -t tmpfs -o mode=1777 tmpfs tmp
 mount --rbind /dev dev
 mkdir -p .old
 pivot_root . .old

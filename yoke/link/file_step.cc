@@ -74,7 +74,13 @@ class FileAction : public StepAction {
 // Lines that are added to what is there. A key counts as there whatever its comment: see line_key().
 class LinesAction final : public FileAction {
  public:
-  using FileAction::FileAction;
+  explicit LinesAction(const Step& step) : FileAction(step) {
+    for (const std::string& line : step.lines) {
+      if (line.find_first_of("\r\n") == std::string::npos) continue;
+      throw Error(ErrorCode::kInvalid,
+                  fmt::format("a line for {} is several: '{}'", path_.native(), printable(line, 60)));
+    }
+  }
 
   bool satisfied() const override { return missing_lines().empty(); }
 
@@ -151,15 +157,25 @@ class KeyPairAction final : public StepAction {
  public:
   explicit KeyPairAction(const Step& step) : step_(step), path_(path_of(step)), public_path_(path_.native() + ".pub") {}
 
-  bool satisfied() const override { return fs::exists(path_) && fs::exists(public_path_); }
+  // Half of a pair is the user's, whichever it is (the other may be in an agent or a token), and is never touched.
+  bool satisfied() const override {
+    const bool has_private = fs::exists(path_);
+    const bool has_public = fs::exists(public_path_);
+    if (has_private && !has_public) {
+      throw Error(ErrorCode::kConflict, fmt::format("{} is there, but not {}", path_.native(), public_path_.native()),
+                  fmt::format("'ssh-keygen -y -f {}' prints what belongs there", path_.native()));
+    }
+    if (has_public && !has_private) {
+      throw Error(ErrorCode::kConflict, fmt::format("{} is there, but not {}", public_path_.native(), path_.native()),
+                  "the other half may be in an agent or a token: rename the file, and a pair for the nodes is made");
+    }
+    return has_private;
+  }
   std::vector<std::string> commands() const override { return {to_string(Command{.argv = argv(path_)})}; }
 
   // Made elsewhere and moved in, the public half last: what is there is whole.
   void apply() const override {
-    if (fs::exists(path_)) {
-      throw Error(ErrorCode::kConflict, fmt::format("{} is there, but not {}", path_.native(), public_path_.native()),
-                  fmt::format("'ssh-keygen -y -f {}' prints what belongs there", path_.native()));
-    }
+    if (satisfied()) throw Error(ErrorCode::kConflict, fmt::format("{} is there already", path_.native()));
     const ScratchDir scratch("yoke-key");
     run_or_throw({.argv = argv(scratch.path() / "key"), .timeout = 30_s});
     const FileOwner owner = owner_of(step_);

@@ -147,6 +147,32 @@ TEST_F(JournalOfFiles, AKeyPairIsMadeOnceAndOnlyOursIsRemoved) {
   EXPECT_FALSE(fs::exists(key.parent_path()));
 }
 
+TEST_F(JournalOfFiles, HalfOfAKeyPairIsTheUsersAndIsNotTouched) {
+  if (!is_installed("ssh-keygen")) GTEST_SKIP() << "ssh-keygen is not installed";
+  const fs::path key = scratch.path() / ".ssh/id_ed25519";
+  const fs::path public_key = key.native() + ".pub";
+  const Step step{.kind = StepKind::kKeyPair, .says = "a key", .path = key, .content = "yoke@spark-1", .mode = 0600};
+  fs::create_directories(key.parent_path());
+  for (const auto& [half, other] : {std::pair{key, public_key}, std::pair{public_key, key}}) {
+    write_file_atomically(half, "of the user\n");
+    EXPECT_ERROR(perform(step), ErrorCode::kConflict, "is there, but not " + other.native());
+    undo();
+    EXPECT_EQ(text_of(half), "of the user\n");
+    EXPECT_FALSE(fs::exists(other));
+    fs::remove(half);
+  }
+}
+
+TEST_F(JournalOfFiles, ALineWithALineEndInItIsNotWritten) {
+  const Step step{.kind = StepKind::kLines,
+                  .says = "lines",
+                  .path = scratch.path() / "known_hosts",
+                  .lines = {"spark-2 ssh-ed25519 AAAA\n* ssh-ed25519 BBBB"},
+                  .mode = 0600};
+  EXPECT_ERROR(perform(step), ErrorCode::kInvalid, "is several");
+  EXPECT_FALSE(fs::exists(scratch.path() / "known_hosts"));
+}
+
 TEST_F(JournalOfFiles, NothingDoneLeavesNothingBehind) {
   EXPECT_TRUE(Journal(folder).records().empty());
   undo();

@@ -6,6 +6,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/result.h"
+#include "yoke/link/node_answers.h"
 #include "yoke/link/pairs.h"
 #include "yoke/link/setup_plan.h"
 
@@ -47,7 +48,8 @@ void LinkSetup::ask_facts() {
     SetupQuestion question{
         .address = cluster_.nodes[node].address, .ssh_address = fleet_[node].look().reached_at, .interfaces = {}};
     for (const Half& half : cluster_.nodes[node].halves) question.interfaces.push_back(half.interface);
-    return setup_facts_from_json(fleet_[node].ask("setup-facts", to_json(question), kLookLimit));
+    const Document answer = fleet_[node].ask("setup-facts", to_json(question), kLookLimit);
+    return checked_facts(setup_facts_from_json(answer), fleet_[node].name());
   }));
 }
 

@@ -114,10 +114,9 @@ void check_halves(const Cluster& cluster, const Document& document) {
     std::set<std::string> names;
     for (const Half& half : cluster.nodes[i].halves) {
       const std::string place = where_node(document, i, "halves");
-      const bool fits = !half.interface.empty() && half.interface.size() <= 15 &&
-                        half.interface.find_first_of("/ \t\n:") == std::string::npos && half.interface.front() != '-';
-      if (!fits)
+      if (!is_device_name(half.interface, kMaxInterfaceName)) {
         refuse(place, fmt::format("'{}' is no interface's name", printable(half.interface, 40)), "see 'ip link'");
+      }
       // Plain labs have all their nodes' halves on the loopback interface.
       if (!names.insert(half.interface).second && half.interface != "lo") {
         refuse(place, fmt::format("'{}' has two halves on {}", cluster.nodes[i].name, half.interface),
@@ -215,6 +214,12 @@ void check_expectations(const Cluster& cluster, const Document& document) {
 }
 
 }  // namespace
+
+bool is_device_name(std::string_view name, std::size_t size_max) {
+  return !name.empty() && name.size() <= size_max && name.front() != '-' &&
+         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.@-") ==
+             std::string_view::npos;
+}
 
 bool is_plain_name(std::string_view name) {
   const auto is_word = [](char c) {

@@ -12,4 +12,9 @@ void check_cluster_rules(const Cluster& cluster, const Document& document);
 // a letter or digit first. Also for labs.
 bool is_plain_name(std::string_view name);
 
+// A name of an interface or RDMA device that may stand in a file that a shell reads: letters, digits, '_', '.', '@' and
+// '-', which does not come first. The kernel allows more.
+bool is_device_name(std::string_view name, std::size_t size_max);
+inline constexpr std::size_t kMaxInterfaceName = 15;  // IFNAMSIZ - 1
+
 }  // namespace yoke

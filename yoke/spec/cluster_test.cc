@@ -88,6 +88,10 @@ INSTANTIATE_TEST_SUITE_P(
               "192.168.1.1/24 }"
               "\n      - { interface: e0, address: 192.168.2.1/24 }\n",
               "cluster.yaml:6: 'a' has two halves on e0", "an interface of its own"},
+        Wrong{"HalfThatAShellWouldRead",
+              "name: x\nnodes:\n  - name: a\n    address: h\n    halves:\n      - { interface: $(id), address: "
+              "192.168.1.1/24 }\n",
+              "cluster.yaml:6: '$(id)' is no interface's name", "see 'ip link'"},
         Wrong{"HalfOfNobody",
               "name: x\nnodes:\n  - name: a\n    address: h\n    halves:\n      - { interface: e0, address: "
               "192.168.1.255/24 }\n",
