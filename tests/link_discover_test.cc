@@ -184,13 +184,19 @@ TEST_F(LinkDiscover, WithoutAnyAddressAndWithoutRawSocketsLldpTellsTheCabling) {
   for (const char* node : {"1", "2"}) {
     daemons.push_back(start_there(lab, node, {"sh", "-c", "mkdir -p /run/lldpd; exec lldpd -d -I 'en*np*'"}));
   }
-  Outcome outcome;
-  const Deadline deadline = Deadline::after(20_s);
-  do {  // its first frames take a moment
+  // Until each node knows the other on both of its halves.
+  const auto knows_both = [&](const char* node) {
+    const std::string known = lab.exec(node, {"lldpcli", "-f", "keyvalue", "show", "neighbors"}).out;
+    return known.find("enp1s0f0np0.chassis.name=") != std::string::npos &&
+           known.find("enP2p1s0f0np0.chassis.name=") != std::string::npos;
+  };
+  const Deadline deadline = Deadline::after(60_s);
+  while (!(knows_both("1") && knows_both("2"))) {
+    ASSERT_FALSE(deadline.expired()) << "lldpd does not find the other node";
     for (const char* node : {"1", "2"}) lab.exec(node, {"lldpcli", "update"});
-    outcome = lab.exec(
-        "1", {"setpriv", "--bounding-set=-net_raw", "yoke", "link", "discover", "10.77.0.1", "10.77.0.2", "--json"});
-  } while (outcome.exit_status != 0 && !deadline.expired());
+  }
+  const Outcome outcome = lab.exec(
+      "1", {"setpriv", "--bounding-set=-net_raw", "yoke", "link", "discover", "10.77.0.1", "10.77.0.2", "--json"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
   EXPECT_EQ(json_of(outcome).find("source")->text, "addresses");
   EXPECT_EQ(json_of(outcome).find("segments")->items.size(), 2U);
