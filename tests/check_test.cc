@@ -214,7 +214,9 @@ TEST(LabTimingCheck, MeasuresEachHalfAndTellsTheOneThatIsSilentlySlow) {
   const Outcome slow = lab.yoke(again, Seconds{240});
   EXPECT_EQ(findings_of_links(slow), "half-degraded spark-1 enP2p1s0f0np0\n") << slow.out;
   EXPECT_EQ(slow.exit_status, 1);
-  if (!kSanitized) EXPECT_THAT(slow.out, HasSubstr("rate of enP2p1s0f0np0"));
+  if (!kSanitized) {
+    EXPECT_THAT(slow.out, HasSubstr("rate of enP2p1s0f0np0"));
+  }
 }
 
 TEST(LabTimingCheck, FourNodesAreLookedAtInThreeSeconds) {

@@ -1,7 +1,6 @@
 #include "yoke/cli/secret_input.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -9,7 +8,7 @@
 #include <cstdio>
 
 #include "yoke/base/error.h"
-#include "yoke/base/interrupt.h"
+#include "yoke/cli/typed_line.h"
 
 namespace yoke {
 namespace {
@@ -40,18 +39,9 @@ std::string read_secret(const std::string& prompt) {
   const HiddenTyping hidden;
   fmt::print(stderr, "{}", prompt);
   std::fflush(stderr);
-  std::string secret;
-  for (;;) {
-    throw_if_interrupted();
-    pollfd waiting{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
-    if (poll(&waiting, 1, 100) <= 0) continue;
-    char c = 0;
-    const ssize_t count = read(STDIN_FILENO, &c, 1);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) throw Error(ErrorCode::kUsage, "no password was given", "type it at the prompt");
-    if (c == '\n') return secret;
-    secret += c;
-  }
+  std::optional<std::string> secret = read_typed_line();
+  if (!secret) throw Error(ErrorCode::kUsage, "no password was given", "type it at the prompt");
+  return *std::move(secret);
 }
 
 }  // namespace yoke

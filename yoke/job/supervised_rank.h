@@ -42,7 +42,7 @@ class SupervisedRank {
   bool take_turn();
   // Nothing is left, and its output has come to an end or was waited for long enough.
   bool is_closed() const;
-  void hold_output_end();  // nobody takes its output for now: the wait for its end begins anew
+  void hold_output_end();  // while nobody reads its output: restarts the wait for its end
 
   // How long it has been seen to stand still.
   void note_standstill(bool stopped);
