@@ -16,6 +16,7 @@ build:
 
 test:
 	@scripts/install-deps build test
+	@scripts/install-clients --if-possible
 	@scripts/build $(PRESET) --tests -j $(JOBS)
 	@scripts/run-tests build/$(PRESET) -j $(TEST_JOBS)
 

@@ -15,7 +15,7 @@
 #include "yoke/bench/machine_facts.h"
 #include "yoke/report/well_formed_testing.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -109,7 +109,7 @@ TEST_F(Bench, TakesTheNamesAndOptionsOfNcclTests) {
   EXPECT_THAT(outcome.out, HasSubstr("# nThread 1 nGpus 3 minBytes 8 maxBytes 1536 step: 8(factor) warmup iters: 5 "
                                      "iters: 4 agg iters: 2 validation: 1 graph: 0 unalign: 0\n# Blocking Enabled: "));
   EXPECT_THAT(outcome.out, HasSubstr("#  Rank  2 Group  0 Pid"));
-  EXPECT_THAT(outcome.out, HasSubstr("# Note: -G has no meaning for ranks on processors: not used\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("# Note: -G is ignored: no GPU is used\n"));
   ASSERT_EQ(table_rows(outcome.out).size(), 3U);
   EXPECT_EQ(table_rows(outcome.out)[0][2], "half");
   EXPECT_EQ(table_rows(outcome.out)[0].size(), 15U) << "with date and time";
@@ -127,7 +127,7 @@ TEST_F(Bench, WritesFilesAndNeverOverwrites) {
   EXPECT_TRUE(json.find("env")->items.empty());
   EXPECT_EQ(split(read_file(scratch.path() / "out.csv"), '\n').size(), 1 + 3 * 2 + 1U);
   const std::string svg = read_file(scratch.path() / "out.svg");
-  EXPECT_EQ(find_xml_error(svg), std::nullopt);
+  EXPECT_EQ(report::find_xml_error(svg), std::nullopt);
   const Outcome lost = bench({"all-reduce", "-b", "8", "-e", "8", "-J", "no/folder.json"});
   EXPECT_NE(lost.exit_status, 0);
   EXPECT_EQ(table_rows(lost.out).size(), 1U) << "the table is printed all the same";
@@ -187,6 +187,13 @@ TEST_F(Bench, MeasuresMemoryMatrixProductsAndScaling) {
   const Outcome scaling = bench({"scaling", "--ranks", "1,2,3", "-b", "4K", "-e", "64K", "-f", "16", "-n", "5"});
   EXPECT_EQ(scaling.exit_status, 0) << scaling.err;
   EXPECT_THAT(scaling.out, HasSubstr("100%"));
+  const Outcome model = bench({"scaling", "--ranks", "1,2", "-b", "4K", "-e", "4K", "-n", "5", "--model",
+                               kSourceFolder / "models" / "nano", "--json"});
+  EXPECT_EQ(model.exit_status, 0) << model.err;
+  const Document rows = *parse_json(model.out, "out").find("model");
+  ASSERT_EQ(rows.items.size(), 2U);
+  EXPECT_EQ(rows.items[0].find("efficiency")->text, "1");
+  EXPECT_GT(std::stod(rows.items[1].find("decode_tokens_per_second")->text), 0);
   EXPECT_THAT(bench({"history"}).out, HasSubstr("all-reduce at 1, 2, 3 ranks"));
 }
 
@@ -225,16 +232,28 @@ TEST_F(Bench, NoHistoryKeepsNothing) {
   EXPECT_THAT(bench({"history"}).out, HasSubstr("Nothing was measured yet"));
 }
 
+TEST_F(Bench, AReportReplacesAPageOfBeforeAndNothingElse) {
+  bench({"all-reduce", "-b", "8", "-e", "8", "-n", "1"});
+  const fs::path page = scratch.path() / "page.html";
+  EXPECT_TRUE(bench({"report", "-o", page}).ok());
+  EXPECT_TRUE(bench({"report", "-o", page}).ok()) << "its own page of before";
+  write_file_atomically(page, "<p>my notes</p>\n");
+  const Outcome refused = bench({"report", "-o", page});
+  EXPECT_EQ(refused.exit_status, 10) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("is no page of yoke's"));
+  EXPECT_EQ(read_file(page), "<p>my notes</p>\n");
+}
+
 TEST_F(Bench, ManyMoreRanksThanCoresMustBeMeant) {
   // On one core, so that five ranks are too many wherever this runs.
   const auto bench_on_one_core = [&](const std::vector<std::string>& more) {
-    const std::string core = fmt::format("{}", usable_cores().front());
+    const std::string core = fmt::format("{}", bench::usable_cores().front());
     return run(command(joined(
         {"taskset", "-c", core, YOKE_PROGRAM, "bench", "all-reduce", "-b", "8", "-e", "8", "-n", "1", "--ranks", "5"},
         more)));
   };
   expect_clear_error(bench_on_one_core({}),
-                     {"", {}, 2, "are more than its 1 cores take", "ask for fewer, or say --oversubscribe"});
+                     {"", {}, 2, "at most 4 (4 for each of its 1 cores)", "--oversubscribe allows more"});
   const Outcome meant = bench_on_one_core({"--oversubscribe"});
   EXPECT_EQ(meant.exit_status, 0) << meant.err;
 }
@@ -274,32 +293,37 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"ForgottenFactor", {"all-reduce", "-b", "8", "-e", "1G", "-i", "8"}, 2, "rows", "-f 2"},
         Mistake{"WrongFileType", {"all-reduce", "-J", "out.csv"}, 2, "does not end in .json", "--csv"},
         Mistake{"RateWithoutUnit", {"all-reduce", "--link-rate", "100"}, 2, "--link-rate", ""},
-        Mistake{
-            "BesideOfAnotherKind", {"all-gather", "--beside", "mpi"}, 2, "compares all-reduce only", "leave it out"},
+        Mistake{"BesideOfAnotherKind",
+                {"all-gather", "--compare-with", "mpi"},
+                2,
+                "compares all-reduce only",
+                "leave it out"},
         Mistake{"BesideSocketOfThree",
-                {"all-reduce", "--beside", "socket", "--ranks", "3"},
+                {"all-reduce", "--compare-with", "socket", "--ranks", "3"},
                 2,
                 "between two ranks, not 3",
                 "--ranks 2"},
         Mistake{"BesideOfThreads",
-                {"all-reduce", "--transport", "threads", "--beside", "mpi"},
+                {"all-reduce", "--transport", "threads", "--compare-with", "mpi"},
                 2,
                 "needs ranks that are processes",
                 "leave one"},
         Mistake{"BesideOfOtherMemory",
-                {"all-reduce", "--transport", "nccl", "--beside", "mpi"},
+                {"all-reduce", "--transport", "nccl", "--compare-with", "mpi"},
                 2,
-                "--beside mpi moves memory of processors, --transport nccl that of GPUs",
-                "--beside nccl"},
-        Mistake{"BesideMpiOfHalves", {"all-reduce", "--beside", "mpi", "-d", "half"}, 2, "plain MPI reduces", "-d"},
-        Mistake{"BesideMpiOfAverages", {"all-reduce", "--beside", "mpi", "-o", "avg"}, 2, "plain MPI reduces", "-o"},
-        Mistake{"NoHalves", {"all-reduce", "--halves", "0"}, 2, "--halves cannot be 0", "at least 1"},
+                "--compare-with mpi moves memory of processors, --transport nccl that of GPUs",
+                "--compare-with nccl"},
+        Mistake{
+            "BesideMpiOfRails", {"all-reduce", "--compare-with", "mpi", "-d", "half"}, 2, "plain MPI reduces", "-d"},
+        Mistake{
+            "BesideMpiOfAverages", {"all-reduce", "--compare-with", "mpi", "-o", "avg"}, 2, "plain MPI reduces", "-o"},
+        Mistake{"NoRails", {"all-reduce", "--rails", "0"}, 2, "--rails cannot be 0", "at least 1"},
         Mistake{"UnknownOption", {"all-reduce", "--sizes", "8"}, 2, "has no option '--sizes'", ""},
         Mistake{"NegativeTimeout", {"all-reduce", "-T", "-1"}, 2, "--timeout: '-1' is not a time", "500ms"},
         Mistake{"TimeoutOfAnotherUnit", {"all-reduce", "-T", "3x"}, 2, "--timeout: '3x' is not a time", "2min"},
         Mistake{"MemoryBlockTooSmall", {"memory", "--block", "8"}, 2, "--block cannot be 8 bytes", "1M to 64G"},
         Mistake{"MemoryBlockJunk", {"memory", "--block", "big"}, 2, "'big' is not a size", "1.5M"},
-        Mistake{"MoreCoresThanThere", {"memory", "--cores", "9999"}, 2, "no 9999 cores", "gives us"},
+        Mistake{"MoreCoresThanThere", {"memory", "--cores", "9999"}, 2, "--cores 9999: there are", "1 to"},
         Mistake{"NegativeRounds", {"matmul", "--rounds", "-1"}, 2, "--rounds cannot be -1", "1 to"},
         Mistake{"MatrixTooLarge", {"matmul", "--size", "100000"}, 2, "--size cannot be 100000", "4096"},
         Mistake{"RanksThatFall", {"scaling", "--ranks", "4,2"}, 2, "do not rise", "1,2,4"},
@@ -365,4 +389,4 @@ TEST_F(BenchReport, IsShownByARealBrowserWithoutAComplaint) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

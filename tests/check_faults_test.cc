@@ -11,13 +11,13 @@
 #include "tests/check_findings.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 enum class Looking { kAtFacts, kMeasuring };
 
 // Faults as "fault NODE [HALF]", several joined by " + "; findings as "rule node subject", several joined by "; ",
-// where A and B are the halves of port 0, A1 and B1, in a ring, those of port 1.
+// where A and B are the rails of port 0, A1 and B1, in a ring, those of port 1.
 struct Told {
   const char* faults;
   const char* findings;
@@ -28,10 +28,10 @@ struct Told {
 constexpr Told kOneCable[] = {
     {"cable-pulled 1", "port-down spark-1 port 0"},
     {"cable-pulled 2", "port-down spark-2 port 0"},
-    {"half-down 1 A", "half-down spark-1 A"},
-    {"half-down 2 B", "half-down spark-2 B"},
-    {"half-unaddressed 1 B", "half-unaddressed spark-1 B"},
-    {"half-unaddressed 2 A", "half-unaddressed spark-2 A"},
+    {"rail-down 1 A", "rail-down spark-1 A"},
+    {"rail-down 2 B", "rail-down spark-2 B"},
+    {"rail-unaddressed 1 B", "rail-unaddressed spark-1 B"},
+    {"rail-unaddressed 2 A", "rail-unaddressed spark-2 A"},
     {"mtu-mismatch 1 A", "mtu-differs spark-1 A"},
     {"mtu-mismatch 2 B", "mtu-differs spark-2 B"},
     {"same-subnet 1", "subnet-shared spark-1 B"},
@@ -48,44 +48,44 @@ constexpr Told kOneCable[] = {
     {"power-off 2", "node-unreachable spark-2 -"},
 };
 // A cable is slow in both directions, and told of its first node.
-constexpr Told kSlowHalf[] = {
-    {"slow-half 1 A", "half-degraded spark-1 A", Looking::kMeasuring},
-    {"slow-half 2 B", "half-degraded spark-1 B", Looking::kMeasuring},
+constexpr Told kSlowRail[] = {
+    {"slow-rail 1 A", "rail-degraded spark-1 A", Looking::kMeasuring},
+    {"slow-rail 2 B", "rail-degraded spark-1 B", Looking::kMeasuring},
 };
 // Behind a switch what the node sends is slow.
-constexpr Told kSlowHalfBehindSwitch[] = {
-    {"slow-half 1 A", "half-degraded spark-1 A", Looking::kMeasuring},
-    {"slow-half 3 B", "half-degraded spark-3 B", Looking::kMeasuring},
+constexpr Told kSlowRailBehindSwitch[] = {
+    {"slow-rail 1 A", "rail-degraded spark-1 A", Looking::kMeasuring},
+    {"slow-rail 3 B", "rail-degraded spark-3 B", Looking::kMeasuring},
 };
 
 // In a ring a node's fault is on both of its cables.
 constexpr Told kRing[] = {
     {"cable-pulled 2", "port-down spark-2 port 0; port-down spark-2 port 1"},
-    {"half-down 1 B", "half-down spark-1 B; half-down spark-1 B1"},
-    {"half-down 3 A", "half-down spark-3 A; half-down spark-3 A1"},
-    {"half-unaddressed 2 A", "half-unaddressed spark-2 A; half-unaddressed spark-2 A1"},
+    {"rail-down 1 B", "rail-down spark-1 B; rail-down spark-1 B1"},
+    {"rail-down 3 A", "rail-down spark-3 A; rail-down spark-3 A1"},
+    {"rail-unaddressed 2 A", "rail-unaddressed spark-2 A; rail-unaddressed spark-2 A1"},
     {"mtu-mismatch 3 B", "mtu-differs spark-3 B; mtu-differs spark-3 B1"},
     {"same-subnet 1", "subnet-shared spark-1 B; subnet-shared spark-1 B1"},
     {"gid-drift 2 A", ""},
-    {"narrow-pcie 3 B", "pcie-narrow spark-3 B"},  // both ports' halves share one PCIe link
+    {"narrow-pcie 3 B", "pcie-narrow spark-3 B"},  // both ports' rails share one PCIe link
     {"management-only 2", "route-elsewhere spark-2 enP7s7"},
     {"port-speed-100 2", "port-slow spark-2 A; port-slow spark-2 A1"},
     {"firewall 2", "firewall spark-2 A1"},  // where spark-1, the first to try, meets it
     {"power-off 3", "node-unreachable spark-3 -"},
-    {"slow-half 2 B", "half-degraded spark-1 B; half-degraded spark-2 B", Looking::kMeasuring},
-    {"half-down 1 A + mtu-mismatch 3 B",
-     "half-down spark-1 A; half-down spark-1 A1; mtu-differs spark-3 B; mtu-differs spark-3 B1"},
+    {"slow-rail 2 B", "rail-degraded spark-1 B; rail-degraded spark-2 B", Looking::kMeasuring},
+    {"rail-down 1 A + mtu-mismatch 3 B",
+     "rail-down spark-1 A; rail-down spark-1 A1; mtu-differs spark-3 B; mtu-differs spark-3 B1"},
     {"management-only 1 + narrow-pcie 2 A", "route-elsewhere spark-1 enP7s7; pcie-narrow spark-2 A"},
     {"power-off 2 + firewall 3", "node-unreachable spark-2 -; firewall spark-3 A"},
 };
 
-// Two faults at once, as people meet them: each is told, the one does not hide or colour the other.
+// Two faults at once, as people meet them: each is reported, the one does not hide or colour the other.
 constexpr Told kPairs[] = {
-    {"half-down 1 A + mtu-mismatch 2 B", "half-down spark-1 A; mtu-differs spark-2 B"},
-    {"half-down 1 A + half-down 2 B", "half-down spark-1 A; half-down spark-2 B"},
-    {"half-down 1 B + firewall 2", "half-down spark-1 B; firewall spark-2 A"},
-    {"half-unaddressed 1 B + half-unaddressed 2 B", "half-unaddressed spark-1 B; half-unaddressed spark-2 B"},
-    {"half-unaddressed 1 B + mtu-mismatch 2 B", "mtu-differs spark-2 B; half-unaddressed spark-1 B"},
+    {"rail-down 1 A + mtu-mismatch 2 B", "rail-down spark-1 A; mtu-differs spark-2 B"},
+    {"rail-down 1 A + rail-down 2 B", "rail-down spark-1 A; rail-down spark-2 B"},
+    {"rail-down 1 B + firewall 2", "rail-down spark-1 B; firewall spark-2 A"},
+    {"rail-unaddressed 1 B + rail-unaddressed 2 B", "rail-unaddressed spark-1 B; rail-unaddressed spark-2 B"},
+    {"rail-unaddressed 1 B + mtu-mismatch 2 B", "mtu-differs spark-2 B; rail-unaddressed spark-1 B"},
     {"same-subnet 1 + same-subnet 2", "subnet-shared spark-1 B; subnet-shared spark-2 B"},
     {"firewall 1 + firewall 2", "firewall spark-1 A; firewall spark-2 A"},
     {"firewall 2 + management-only 1", "route-elsewhere spark-1 enP7s7; firewall spark-2 A"},
@@ -93,10 +93,10 @@ constexpr Told kPairs[] = {
     {"narrow-pcie 1 B + port-speed-100 2", "pcie-narrow spark-1 B; port-slow spark-2 A"},
 };
 constexpr Told kPairsMeasured[] = {
-    {"slow-half 1 B + mtu-mismatch 2 A", "mtu-differs spark-2 A; half-degraded spark-1 B", Looking::kMeasuring},
-    {"slow-half 1 B + narrow-pcie 2 A", "half-degraded spark-1 B; pcie-narrow spark-2 A", Looking::kMeasuring},
-    // What a firewall swallows cannot be measured: the slow half is told when it is gone.
-    {"slow-half 1 B + firewall 2", "firewall spark-2 A", Looking::kMeasuring},
+    {"slow-rail 1 B + mtu-mismatch 2 A", "mtu-differs spark-2 A; rail-degraded spark-1 B", Looking::kMeasuring},
+    {"slow-rail 1 B + narrow-pcie 2 A", "rail-degraded spark-1 B; pcie-narrow spark-2 A", Looking::kMeasuring},
+    // What a firewall swallows cannot be measured: the slow rail is told when it is gone.
+    {"slow-rail 1 B + firewall 2", "firewall spark-2 A", Looking::kMeasuring},
     // A machine that is off takes the link with it, and its MTU is nobody's concern before it is back.
     {"power-off 2 + mtu-mismatch 1 B", "node-unreachable spark-2 -"},
 };
@@ -105,7 +105,7 @@ void make_faults(const TestLab& lab, const std::string& faults) {
   for (const std::string& fault : split(faults, '+')) {
     const std::vector<std::string> words = split(trim(fault), ' ');
     std::vector<std::string> arguments = {"lab", "fault", "--name", lab.name, words.at(0), "--node", words.at(1)};
-    if (words.size() > 2) arguments.insert(arguments.end(), {"--half", words[2]});
+    if (words.size() > 2) arguments.insert(arguments.end(), {"--rail", words[2]});
     const Outcome outcome = lab.yoke(arguments);
     ASSERT_EQ(outcome.exit_status, 0) << fault << ": " << outcome.err;
   }
@@ -144,7 +144,7 @@ std::string check_once(const TestLab& lab, Looking looking) {
 }
 
 enum class CleanAfter { kEach, kLast };
-void expect_told(const TestLab& lab, std::span<const Told> table, CleanAfter clean_after = CleanAfter::kEach) {
+void expect_reported(const TestLab& lab, std::span<const Told> table, CleanAfter clean_after = CleanAfter::kEach) {
   for (const Told& told : table) {
     SCOPED_TRACE(told.faults);
     make_faults(lab, told.faults);
@@ -158,10 +158,10 @@ void expect_told(const TestLab& lab, std::span<const Told> table, CleanAfter cle
 
 TEST(LabCheck, PairsOfFaultsAreBothNamedAndNothingElseIs) {
   if (const auto why = why_no_labs({"nft", "ping"})) GTEST_SKIP() << *why;
-  expect_told(TestLab({"--nodes", "2"}), kPairs, CleanAfter::kLast);
+  expect_reported(TestLab({"--nodes", "2"}), kPairs, CleanAfter::kLast);
 }
 
-// Other faults than the lab's own, made and unmade with a shell on one node; A and B are the interfaces of its halves.
+// Other faults than the lab's own, made and unmade with a shell on one node; A and B are the interfaces of its rails.
 struct MadeByHand {
   const char* what;
   const char* node;
@@ -171,9 +171,9 @@ struct MadeByHand {
   Looking looking = Looking::kAtFacts;
 };
 constexpr MadeByHand kByHand[] = {
-    {"a host's prefix on a half", "2", "ip addr del 192.168.100.2/24 dev $A; ip addr add 192.168.100.2/32 dev $A",
+    {"a host's prefix on a rail", "2", "ip addr del 192.168.100.2/24 dev $A; ip addr add 192.168.100.2/32 dev $A",
      "ip addr del 192.168.100.2/32 dev $A; ip addr add 192.168.100.2/24 dev $A", "prefix-differs spark-2 A"},
-    {"a wide prefix on a half", "1", "ip addr del 192.168.100.1/24 dev $A; ip addr add 192.168.100.1/16 dev $A",
+    {"a wide prefix on a rail", "1", "ip addr del 192.168.100.1/24 dev $A; ip addr add 192.168.100.1/16 dev $A",
      "ip addr del 192.168.100.1/16 dev $A; ip addr add 192.168.100.1/24 dev $A", "prefix-differs spark-1 A"},
     {"makeshift addresses beside the proper ones", "2",
      "ip addr add 169.254.9.1/16 dev $A; ip addr add 169.254.9.2/16 dev $B",
@@ -182,16 +182,16 @@ constexpr MadeByHand kByHand[] = {
      "address-twice spark-2 B"},
     {"the peer's address instead", "2", "ip addr del 192.168.101.2/24 dev $B; ip addr add 192.168.101.1/24 dev $B",
      "ip addr del 192.168.101.1/24 dev $B; ip addr add 192.168.101.2/24 dev $B", "address-twice spark-2 B"},
-    {"a half's address on the management port", "2",
+    {"a rail's address on the management port", "2",
      "ip addr del 192.168.101.2/24 dev $B; ip addr add 192.168.101.2/24 dev enP7s7",
-     "ip addr del 192.168.101.2/24 dev enP7s7; ip addr add 192.168.101.2/24 dev $B", "half-unaddressed spark-2 B"},
-    {"the management port in a half's network", "2", "ip addr add 192.168.101.77/24 dev enP7s7",
+     "ip addr del 192.168.101.2/24 dev enP7s7; ip addr add 192.168.101.2/24 dev $B", "rail-unaddressed spark-2 B"},
+    {"the management port in a rail's network", "2", "ip addr add 192.168.101.77/24 dev enP7s7",
      "ip addr del 192.168.101.77/24 dev enP7s7", "subnet-shared spark-2 enP7s7"},
-    {"a static route for one half", "1", "ip route add 192.168.101.2/32 via 10.77.0.2", "ip route del 192.168.101.2/32",
+    {"a static route for one rail", "1", "ip route add 192.168.101.2/32 via 10.77.0.2", "ip route del 192.168.101.2/32",
      "route-elsewhere spark-1 enP7s7"},
-    {"a host's route by the other half", "1", "ip route add 192.168.100.2/32 dev $B", "ip route del 192.168.100.2/32",
+    {"a host's route by the other rail", "1", "ip route add 192.168.100.2/32 dev $B", "ip route del 192.168.100.2/32",
      "route-elsewhere spark-1 B"},
-    {"a route over both halves", "1", "ip route add 192.168.101.2/32 nexthop dev $A nexthop dev $B",
+    {"a route over both rails", "1", "ip route add 192.168.101.2/32 nexthop dev $A nexthop dev $B",
      "ip route del 192.168.101.2/32", "route-elsewhere spark-1 A"},
     {"a rule that leads to another table", "2",
      "ip route add default via 10.77.0.1 table 77; ip rule add to 192.168.101.1 lookup 77 pref 100",
@@ -199,14 +199,14 @@ constexpr MadeByHand kByHand[] = {
     {"a rule for what is answered", "2",
      "ip route add default via 10.77.0.1 table 77; ip rule add from 192.168.101.2 lookup 77 pref 100",
      "ip rule del pref 100; ip route flush table 77", "route-elsewhere spark-2 enP7s7"},
-    {"a half's own route is gone", "2", "ip route del 192.168.101.0/24 dev $B",
+    {"a rail's own route is gone", "2", "ip route del 192.168.101.0/24 dev $B",
      "ip route add 192.168.101.0/24 dev $B src 192.168.101.2 proto kernel scope link", "route-missing spark-2 B"},
     {"a black hole", "1", "ip route add blackhole 192.168.101.2/32", "ip route del blackhole 192.168.101.2/32",
      "route-missing spark-1 B"},
     {"IPv6 only", "2", "ip addr del 192.168.101.2/24 dev $B", "ip addr add 192.168.101.2/24 dev $B",
-     "half-unaddressed spark-2 B"},
+     "rail-unaddressed spark-2 B"},
     {"a pinned neighbour", "1", "ip neigh replace 192.168.101.2 lladdr 02:00:00:00:00:99 dev $B nud permanent",
-     "ip neigh del 192.168.101.2 dev $B", "half-silent spark-1 B"},
+     "ip neigh del 192.168.101.2 dev $B", "rail-silent spark-1 B"},
     {"an absent device in the environment", "2",
      "cp /etc/environment /run/e; echo NCCL_IB_HCA=mlx5_9 >> /etc/environment", "cat /run/e > /etc/environment",
      "pin-absent spark-2 NCCL_IB_HCA"},
@@ -218,10 +218,10 @@ constexpr MadeByHand kByHand[] = {
     {"the port without a cable in the environment", "2",
      "cp /etc/environment /run/e; echo NCCL_SOCKET_IFNAME=enp1s0f1np1 >> /etc/environment",
      "cat /run/e > /etc/environment", "pin-unusable spark-2 NCCL_SOCKET_IFNAME"},
-    {"one half excluded in setup's environment file", "2",
+    {"one rail excluded in setup's environment file", "2",
      "cp /etc/yoke/fabric.env /run/e; sed -i 's/NCCL_IB_HCA=.*/NCCL_IB_HCA=^roceP2p1s0f0/' /etc/yoke/fabric.env",
-     "cat /run/e > /etc/yoke/fabric.env", "pin-one-half spark-2 NCCL_IB_HCA"},
-    {"the halves' addresses swapped", "2",
+     "cat /run/e > /etc/yoke/fabric.env", "pin-one-rail spark-2 NCCL_IB_HCA"},
+    {"the rails' addresses swapped", "2",
      "ip addr flush dev $A; ip addr flush dev $B; ip addr add 192.168.100.2/24 dev $B; "
      "ip addr add 192.168.101.2/24 dev $A",
      "ip addr flush dev $A; ip addr flush dev $B; ip addr add 192.168.100.2/24 dev $A; "
@@ -257,11 +257,11 @@ constexpr MadeByHand kByHand[] = {
     {"a hundredth of what arrives is lost", "2",
      "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
      "nft add rule inet x i iifname $B numgen random mod 100 == 0 drop",
-     "nft delete table inet x", "half-lossy spark-1 B", Looking::kMeasuring},
-    {"a two-hundredth is lost on the other half", "1",
+     "nft delete table inet x", "rail-lossy spark-1 B", Looking::kMeasuring},
+    {"a two-hundredth is lost on the other rail", "1",
      "nft add table inet x; nft 'add chain inet x i { type filter hook input priority 0; }'; "
      "nft add rule inet x i iifname $A numgen random mod 200 == 0 drop",
-     "nft delete table inet x", "half-lossy spark-2 A", Looking::kMeasuring},
+     "nft delete table inet x", "rail-lossy spark-2 A", Looking::kMeasuring},
 };
 
 // On a ring of four.
@@ -283,7 +283,7 @@ constexpr MadeByHand kByHandInARing[] = {
      "nft add table inet x; nft 'add chain inet x f { type filter hook forward priority 0; }'; "
      "nft add rule inet x f ip saddr 192.168.0.0/16 drop",
      "nft delete table inet x", "ring-path spark-2 -"},
-    {"one half, by which packets come, does not forward", "3", "sysctl -q -w net.ipv4.conf.enp1s0f1np1.forwarding=0",
+    {"one rail, by which packets come, does not forward", "3", "sysctl -q -w net.ipv4.conf.enp1s0f1np1.forwarding=0",
      "sysctl -q -w net.ipv4.conf.enp1s0f1np1.forwarding=1", "ring-path spark-3 ring"},
     {"answers are filtered by their way", "3", "sysctl -q -w net.ipv4.conf.enp1s0f1np1.rp_filter=1",
      "sysctl -q -w net.ipv4.conf.enp1s0f1np1.rp_filter=0", "ring-path spark-3 ring"},
@@ -316,11 +316,11 @@ void bring_up(const TestLab& lab) {
 }
 
 TEST_F(SoakCheck, TwoNodesWithACable) {
-  const TestLab lab({"--nodes", "2", "--bare"});
+  const TestLab lab({"--nodes", "2", "--unconfigured"});
   ASSERT_NO_FATAL_FAILURE(bring_up(lab));
-  for (const auto table : {std::span<const Told>(kOneCable), std::span<const Told>(kSlowHalf),
+  for (const auto table : {std::span<const Told>(kOneCable), std::span<const Told>(kSlowRail),
                            std::span<const Told>(kPairs), std::span<const Told>(kPairsMeasured)}) {
-    expect_told(lab, table);
+    expect_reported(lab, table);
   }
 }
 
@@ -340,37 +340,37 @@ void expect_told_by_hand(const TestLab& lab, std::span<const MadeByHand> table) 
 }
 
 TEST_F(SoakCheck, FaultsMadeByHand) {
-  const TestLab lab({"--nodes", "2", "--bare"});
+  const TestLab lab({"--nodes", "2", "--unconfigured"});
   ASSERT_NO_FATAL_FAILURE(bring_up(lab));
   expect_told_by_hand(lab, kByHand);
 }
 
-TEST(LabCheck, WhatBreaksAWayAroundARingIsToldOfItsNode) {
+TEST(LabCheck, WhatBreaksAWayAroundARingIsReportedForItsNode) {
   if (const auto why = why_no_labs({"nft", "ping"})) GTEST_SKIP() << *why;
   const TestLab lab({"--nodes", "4", "--topology", "ring"});
   expect_told_by_hand(lab, kByHandInARing);
 }
 
 TEST_F(SoakCheck, ThreeNodesInARing) {
-  const TestLab lab({"--nodes", "3", "--topology", "ring", "--bare"});
+  const TestLab lab({"--nodes", "3", "--topology", "ring", "--unconfigured"});
   ASSERT_NO_FATAL_FAILURE(bring_up(lab));
-  expect_told(lab, kRing);
+  expect_reported(lab, kRing);
 }
 
 TEST_F(SoakCheck, FourNodesInARing) {
-  const TestLab lab({"--nodes", "4", "--topology", "ring", "--bare"});
+  const TestLab lab({"--nodes", "4", "--topology", "ring", "--unconfigured"});
   ASSERT_NO_FATAL_FAILURE(bring_up(lab));
-  expect_told(lab, kRing);
+  expect_reported(lab, kRing);
 }
 
 TEST_F(SoakCheck, FourNodesAtASwitch) {
-  const TestLab lab({"--nodes", "4", "--topology", "switch", "--bare"});
+  const TestLab lab({"--nodes", "4", "--topology", "switch", "--unconfigured"});
   ASSERT_NO_FATAL_FAILURE(bring_up(lab));
-  for (const auto table : {std::span<const Told>(kOneCable), std::span<const Told>(kSlowHalfBehindSwitch),
+  for (const auto table : {std::span<const Told>(kOneCable), std::span<const Told>(kSlowRailBehindSwitch),
                            std::span<const Told>(kPairs)}) {
-    expect_told(lab, table);
+    expect_reported(lab, table);
   }
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

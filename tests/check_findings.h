@@ -5,7 +5,7 @@
 #include "tests/lab_fixture.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::tests {
 
 // "rule node subject" of each finding, one a line.
 inline std::string findings_in(const Outcome& outcome) {
@@ -25,4 +25,4 @@ inline std::string findings_of(const TestLab& lab) {
   return findings_in(lab.yoke({"check", "--no-measure", "--json", "--timeout", "10s"}));
 }
 
-}  // namespace yoke
+}  // namespace yoke::tests

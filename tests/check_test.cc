@@ -4,11 +4,14 @@
 
 #include "tests/check_findings.h"
 #include "yoke/base/clock.h"
+#include "yoke/base/fields.h"
+#include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/check/rule.h"
+#include "yoke/spec/measurement.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -42,21 +45,28 @@ INSTANTIATE_TEST_SUITE_P(
         Capture{{"spark-pair", "spark-pair-2"}, ""}, Capture{{"spark-pair"}, ""}, Capture{{"spark-ring"}, ""},
         Capture{{"b300"}, ""}, Capture{{"laptop"}, ""}, Capture{{"dell-pro-max-gb10"}, ""}, Capture{{"asus-gx10"}, ""},
         Capture{{"hp-zgx-nano"}, ""}, Capture{{"nixos-names"}, ""}, Capture{{"gid-drift", "spark-pair-2"}, ""},
-        Capture{{"half-down", "spark-pair-2"}, "half-down spark-1 enp1s0f0np0\n"},
-        Capture{{"half-unaddressed", "spark-pair-2"}, "half-unaddressed spark-1 enP2p1s0f0np0\n"},
-        Capture{{"link-local"}, "half-unaddressed spark-1 enP2p1s0f0np0\n"},
+        Capture{{"rail-down", "spark-pair-2"}, "rail-down spark-1 enp1s0f0np0\n"},
+        Capture{{"rail-unaddressed", "spark-pair-2"}, "rail-unaddressed spark-1 enP2p1s0f0np0\n"},
+        Capture{{"link-local"}, "rail-unaddressed spark-1 enP2p1s0f0np0\n"},
         Capture{{"mtu-1500"}, "mtu-small spark-1 enp1s0f0np0, enP2p1s0f0np0\n"},
         Capture{{"mtu-1500", "spark-pair-2"}, "mtu-differs spark-1 enp1s0f0np0\nmtu-differs spark-1 enP2p1s0f0np0\n"},
         Capture{{"same-subnet", "spark-pair-2"}, "subnet-shared spark-1 enP2p1s0f0np0\n"},
         Capture{{"narrow-pcie", "spark-pair-2"}, "pcie-narrow spark-1 enP2p1s0f0np0\n"},
         Capture{{"port-speed-100", "spark-pair-2"}, "port-slow spark-1 enp1s0f0np0\n"},
-        Capture{{"nvlink-dead"}, "gpu-off-nvlink b300-1 GPU2\n"}, Capture{{"nic-missing"}, "nic-far b300-1 GPU7\n"}));
+        Capture{{"nvlink-dead"}, "gpu-off-nvlink b300-1 GPU2\n"}, Capture{{"nic-missing"}, "nic-far b300-1 GPU7\n"},
+        Capture{{"h100"}, ""}, Capture{{"b300-busy"}, ""}, Capture{{"b300-container"}, ""},
+        Capture{{"gpu-lost"}, "gpu-missing b300-1 GPU\n"}, Capture{{"nvlink-16"}, "nvlink-missing b300-1 GPU5\n"},
+        Capture{{"gpu-hot"}, "gpu-throttled b300-1 GPU 3\n"}, Capture{{"gpu-held"}, "gpu-memory-held b300-1 GPU 6\n"},
+        Capture{{"nic-pinned"}, "pin-some-rails b300-1 NCCL_IB_HCA\n"},
+        Capture{{"gpudirect-off"}, "gpudirect-missing b300-1 GPUDirect RDMA\n"},
+        Capture{{"driver-570"}, "driver-old b300-1 -\n"},
+        Capture{{"fabric-manager-off"}, "fabric-manager b300-1 -\n"}));
 
-TEST(Check, SaysWhatEvidenceCostAndFix) {
+TEST(Check, ReportsWhatEvidenceCostAndFix) {
   const Outcome outcome = check_captures({"narrow-pcie"}, {});
   EXPECT_EQ(outcome.exit_status, 1);
   for (const char* text : {"warning pcie-narrow: spark-1, enP2p1s0f0np0", "what   ", "evidence   32 GT/s x2 now",
-                           "costs  ", "fix  ", "1 finding: 0 faults, 1 warning."}) {
+                           "costs  ", "fix  ", "1 finding: 0 errors, 1 warning."}) {
     EXPECT_THAT(outcome.out, HasSubstr(text));
   }
   EXPECT_THAT(check_captures({"spark-pair"}, {}).out, HasSubstr("Clean: "));
@@ -103,14 +113,14 @@ TEST(Check, MistakesGetOneClearErrorWithAHint) {
   }
 }
 
-TEST(Check, ReadsNcclLogsInWordsAndTellsByItsExitStatus) {
+TEST(Check, ReadsNcclLogsInWordsAndReportsByItsExitStatus) {
   const fs::path logs = kSourceFolder / "tests/corpus/nccl_log_fuzz";
   const Outcome good = run_yoke({"check", "nccl-log", (logs / "good.log").native()});
   EXPECT_EQ(good.exit_status, 0) << good.err;
-  EXPECT_THAT(good.out, HasSubstr("(both halves)"));
+  EXPECT_THAT(good.out, HasSubstr("(both rails)"));
   const Outcome failed = run_yoke({"check", "nccl-log", "-"}, {.input = read_file(logs / "no-kernel-image.log")});
   EXPECT_EQ(failed.exit_status, 1) << failed.err;
-  EXPECT_THAT(failed.out, HasSubstr("fault nccl-failed: spark-a"));
+  EXPECT_THAT(failed.out, HasSubstr("error nccl-failed: spark-a"));
   EXPECT_THAT(failed.out, HasSubstr("has no code for this GPU"));
   // Ranks that never met came to no line of NCCL.
   const Outcome unmet = run_yoke({"check", "nccl-log", "-"}, {.input = "DistStoreError: 1/2 clients joined.\n"});
@@ -125,13 +135,13 @@ TEST(Check, ReadsNcclLogsInWordsAndTellsByItsExitStatus) {
 TEST(Docs, ChecksListsEveryRuleWithTheTablesColumnsInItsOrder) {
   const std::string text = read_file(kSourceFolder / "docs/checks.md");
   std::size_t last = 0;
-  for (const Rule& rule : rule_table()) {
+  for (const check::Rule& rule : check::rule_table()) {
     std::string explains;
     for (const std::string& name : split(rule.explains, ' ')) {
       if (!name.empty()) explains += fmt::format("{}`{}`", explains.empty() ? "" : ", ", name);
     }
-    const std::string line = fmt::format("| `{}` | {} | {} | {} | {} |", rule.name, to_string(rule.severity),
-                                         rule.about, needs_text(rule), explains.empty() ? "-" : explains);
+    const std::string line = fmt::format("| `{}` | {} | {} | {} | {} |", rule.name, spec::to_string(rule.severity),
+                                         rule.about, check::needs_text(rule), explains.empty() ? "-" : explains);
     const std::size_t at = text.find(line);
     ASSERT_NE(at, std::string::npos) << "docs/checks.md lacks: " << line;
     EXPECT_GT(at, last);
@@ -144,14 +154,14 @@ struct LabFault {
   std::string findings;
 };
 
-TEST(LabCheck, EachFaultIsFoundOnItsNodeAndHalfAndNothingElseIs) {
+TEST(LabCheck, EachFaultIsFoundOnItsNodeAndRailAndNothingElseIs) {
   if (const auto why = why_no_labs({"nft", "ping"})) GTEST_SKIP() << *why;
   const TestLab lab({"--nodes", "2"});
   EXPECT_EQ(findings_of(lab), "");
   for (const LabFault& fault :
        std::vector<LabFault>{{{"cable-pulled", "--node", "2"}, "port-down spark-2 port 0\n"},
-                             {{"half-down", "--node", "1", "--half", "A"}, "half-down spark-1 enp1s0f0np0\n"},
-                             {{"half-unaddressed", "--node", "2"}, "half-unaddressed spark-2 enP2p1s0f0np0\n"},
+                             {{"rail-down", "--node", "1", "--rail", "A"}, "rail-down spark-1 enp1s0f0np0\n"},
+                             {{"rail-unaddressed", "--node", "2"}, "rail-unaddressed spark-2 enP2p1s0f0np0\n"},
                              {{"mtu-mismatch", "--node", "2"}, "mtu-differs spark-2 enP2p1s0f0np0\n"},
                              {{"same-subnet", "--node", "1"}, "subnet-shared spark-1 enP2p1s0f0np0\n"},
                              {{"narrow-pcie", "--node", "2"}, "pcie-narrow spark-2 enP2p1s0f0np0\n"},
@@ -172,13 +182,13 @@ TEST(LabCheck, EachFaultIsFoundOnItsNodeAndHalfAndNothingElseIs) {
   EXPECT_EQ(changed.exit_status, 0) << changed.out << changed.err;
 }
 
-TEST(LabCheck, RemembersACleanCheckAndTellsWhatChanged) {
+TEST(LabCheck, RemembersACleanCheckAndReportsWhatChanged) {
   if (const auto why = why_no_labs({"nft", "ping"})) GTEST_SKIP() << *why;
   const TestLab lab({"--nodes", "2"});
   const std::vector<std::string> changes = {"check", "--changed", "--no-measure"};
   const Outcome nothing_yet = lab.yoke(changes);
   EXPECT_EQ(nothing_yet.exit_status, 5);
-  EXPECT_THAT(nothing_yet.err, HasSubstr("no clean check is remembered"));
+  EXPECT_THAT(nothing_yet.err, HasSubstr("there is no clean check to compare with yet"));
   EXPECT_EQ(findings_of(lab), "");
   const Outcome same = lab.yoke(changes);
   EXPECT_EQ(same.exit_status, 0) << same.err;
@@ -200,23 +210,52 @@ std::string findings_of_links(const Outcome& outcome) {
   return lines;
 }
 
-TEST(LabTimingCheck, MeasuresEachHalfAndTellsTheOneThatIsSilentlySlow) {
+TEST(LabTimingCheck, MeasuresEachRailAndReportsTheOneThatIsSilentlySlow) {
   if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
   const TestLab lab({"--nodes", "2"});
   lab.settle();
   const Outcome clean = lab.yoke({"check", "--json"}, Seconds{240});
   EXPECT_EQ(findings_of_links(clean), "") << clean.out;
   EXPECT_EQ(parse_json(clean.out, "check").find("not_measured"), nullptr) << clean.out;
-  ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "slow-half", "--node", "2"}).exit_status, 0);
+  ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "slow-rail", "--node", "2"}).exit_status, 0);
   lab.settle();
   std::vector<std::string> again = {"check", "--json"};
   if (!kSanitized) again.emplace_back("--changed");  // only a clean check is remembered
   const Outcome slow = lab.yoke(again, Seconds{240});
-  EXPECT_EQ(findings_of_links(slow), "half-degraded spark-1 enP2p1s0f0np0\n") << slow.out;
+  EXPECT_EQ(findings_of_links(slow), "rail-degraded spark-1 enP2p1s0f0np0\n") << slow.out;
   EXPECT_EQ(slow.exit_status, 1);
   if (!kSanitized) {
     EXPECT_THAT(slow.out, HasSubstr("rate of enP2p1s0f0np0"));
   }
+}
+
+// The record is kept and compared only if the machine was not busy, which every check reports.
+TEST(LabTimingCheck, KeepsThisMachinesMemoryRateAndReportsThatItHasBecomeSlower) {
+  const ScratchDir scratch;
+  const fs::path records = scratch.path() / "yoke/checks/memory-records.json";
+  const auto check = [&] {
+    const Outcome outcome =
+        run_yoke({"check", "--json"}, {.environment = {{"XDG_DATA_HOME", scratch.path()}}, .folder = scratch.path()});
+    return std::pair(parse_json(outcome.out, "yoke check"), findings_in(outcome));
+  };
+  const auto memory_of = [](const Document& report) { return report.find("nodes")->items.at(0).find("memory"); };
+  const auto is_evaluated = [&](const Document& report) {
+    const Document* const memory = memory_of(report);  // none: less than 2 GiB are free
+    return memory != nullptr && from_json<double>(*memory->find("taken")) < spec::kMaxTaken;
+  };
+  const auto [first, nothing] = check();
+  EXPECT_THAT(nothing, Not(HasSubstr("memory-slower"))) << "there is no record yet";
+  EXPECT_EQ(fs::exists(records), is_evaluated(first));
+  if (!is_evaluated(first)) return;
+  Document kept = parse_json(read_file(records), "records");
+  Document& machine = kept.fields.at(0).second.items.at(0);
+  for (auto& [name, value] : machine.fields) {
+    if (name == "read") value = Document::number(10 * from_json<double>(value));
+  }
+  write_file_atomically(records, print_json(kept));
+  const auto [second, findings] = check();
+  EXPECT_EQ(memory_of(second)->find("record_date")->text.size(), 10U);
+  EXPECT_EQ(findings.find("memory-slower") != std::string::npos, is_evaluated(second)) << findings;
 }
 
 TEST(LabTimingCheck, FourNodesAreLookedAtInThreeSeconds) {
@@ -230,4 +269,4 @@ TEST(LabTimingCheck, FourNodesAreLookedAtInThreeSeconds) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

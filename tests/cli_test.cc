@@ -21,12 +21,13 @@
 #include "yoke/base/text.h"
 #include "yoke/cli/commands.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace literals;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 constexpr std::string_view kDesk =
     "name: desk\nnodes:\n  - { name: spark-1, address: 192.168.1.21 }\n  - { name: spark-2, address: 192.168.1.22 }\n";
@@ -40,7 +41,7 @@ struct InFolder : testing::Test {
 };
 struct Cli : InFolder {};
 
-TEST_F(Cli, AloneSaysWhereYouStandAndTheNextStep) {
+TEST_F(Cli, AloneShowsWhereYouStandAndTheNextStep) {
   EXPECT_NE(yoke({}).out.find("no cluster file in this folder"), std::string::npos);
   write_cluster(kDesk);
   const Outcome outcome = yoke({});
@@ -48,10 +49,15 @@ TEST_F(Cli, AloneSaysWhereYouStandAndTheNextStep) {
   EXPECT_NE(outcome.out.find("cluster 'desk' from cluster.yaml: 2 nodes, head spark-1"), std::string::npos)
       << outcome.out;
   EXPECT_NE(outcome.out.find("Next:"), std::string::npos);
-  EXPECT_EQ(parse_json(yoke({"--json"}).out, "out").fields.size(), 2U);
+  const Document document = parse_json(yoke({"--json"}).out, "out");
+  EXPECT_EQ(document.find("nodes")->text, "2");
+  EXPECT_EQ(document.find("rails")->text, "0");
+  EXPECT_EQ(document.find("next")->items.at(0).text, "yoke");
+  write_cluster("name: desk\nnodes:\n  - { name: spark-1, address: 127.0.0.1, port: 1 }\n");
+  EXPECT_EQ(parse_json(yoke({"--json"}).out, "out").find("state")->text, "no-answer") << "nobody listens at port 1";
 }
 
-TEST_F(Cli, VersionTellsCommitCompilerAndContents) {
+TEST_F(Cli, VersionReportsCommitCompilerAndContents) {
   const Outcome outcome = yoke({"version"});
   EXPECT_EQ(outcome.exit_status, 0);
   EXPECT_NE(outcome.out.find(build_info().commit), std::string::npos);
@@ -61,9 +67,9 @@ TEST_F(Cli, VersionTellsCommitCompilerAndContents) {
   EXPECT_EQ(yoke({"--version"}).out, outcome.out);
 }
 
-void add_paths(const std::vector<CommandRow>& rows, const std::vector<std::string>& above,
+void add_paths(const std::vector<cli::CommandRow>& rows, const std::vector<std::string>& above,
                std::vector<std::vector<std::string>>& paths) {
-  for (const CommandRow& row : rows) {
+  for (const cli::CommandRow& row : rows) {
     const std::vector<std::string> path = joined(above, {row.name});
     paths.push_back(path);
     add_paths(row.subcommands, path, paths);
@@ -72,12 +78,12 @@ void add_paths(const std::vector<CommandRow>& rows, const std::vector<std::strin
 // The words of every command: {"bench"}, {"bench", "all-reduce"}, …
 std::vector<std::vector<std::string>> command_paths() {
   std::vector<std::vector<std::string>> paths;
-  add_paths(public_commands(), {}, paths);
+  add_paths(cli::public_commands(), {}, paths);
   EXPECT_GT(paths.size(), 40U);
   return paths;
 }
 
-TEST_F(Cli, HelpTellsOfEachCommandWhatItsOwnHelpDoes) {
+TEST_F(Cli, HelpReportsOfEachCommandWhatItsOwnHelpDoes) {
   for (const std::vector<std::string>& path : command_paths()) {
     const Outcome outcome = yoke(joined({"help"}, path));
     EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
@@ -86,6 +92,23 @@ TEST_F(Cli, HelpTellsOfEachCommandWhatItsOwnHelpDoes) {
   EXPECT_EQ(yoke({"help", "bench", "all_reduce_perf"}).out, yoke({"bench", "all-reduce", "--help"}).out);
   EXPECT_NE(yoke({"help", "exit"}).out.find("141"), std::string::npos);
   EXPECT_EQ(yoke({"help"}).out, yoke({"--help"}).out);
+  EXPECT_THAT(yoke({"bench", "all-reduce", "--help"}).out, HasSubstr("int8, int32, half, float"))
+      << "names of types, not of rails";
+}
+
+TEST_F(Cli, HelpIsAListForScripts) {
+  const Document help = parse_json(yoke({"help", "--json"}).out, "out");
+  std::vector<std::string> names;
+  for (const Document& command : help.find("commands")->items) names.push_back(command.find("name")->text);
+  EXPECT_THAT(names, testing::IsSupersetOf({"lab", "link", "check", "run"}));
+  EXPECT_EQ(parse_json(yoke({"help", "lab", "up", "--json"}).out, "out").find("name")->text, "up");
+  EXPECT_EQ(yoke({"help", "nosuch", "--json"}).exit_status, 2);
+  EXPECT_EQ(parse_json(yoke({"help", "exit", "--json"}).out, "out")
+                .find("exit_statuses")
+                ->items.front()
+                .find("meaning")
+                ->text,
+            "done");
 }
 
 TEST_F(Cli, AnArgumentMayHaveTheNameOfACommand) {
@@ -121,10 +144,19 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"MistypedSubcommand", {"cluster", "shw"}, 2, "'yoke cluster' has no command 'shw'", "'show'"},
         Mistake{"GroupAlone", {"cluster"}, 2, "'yoke cluster' needs a command", "show"},
         Mistake{"MistypedOption", {"version", "--jsno"}, 2, "'yoke version' has no option '--jsno'", "'--json'"},
-        Mistake{"OptionWithoutValue", {"cluster", "show", "--cluster"}, 2, "--cluster needs a value", "--help"},
+        Mistake{"OptionWithoutValue",
+                {"cluster", "show", "--cluster"},
+                2,
+                "--cluster needs a value",
+                "--cluster FILE: the"},
+        Mistake{"BenchOptionWithoutValue",
+                {"bench", "all-reduce", "--iters"},
+                2,
+                "--iters needs a value",
+                "--iters N: timed operations per size"},
         Mistake{"TooManyArguments", {"version", "now"}, 2, "does not take 'now'", "--help"},
         Mistake{"MissingArgument", {"completion"}, 2, "'yoke completion' needs SHELL", "bash"},
-        Mistake{"UnknownShell", {"completion", "fish"}, 2, "SHELL cannot be 'fish'", "bash"},
+        Mistake{"UnknownShell", {"completion", "tcsh"}, 2, "SHELL cannot be 'tcsh'", "bash"},
         Mistake{"NoClusterFile", {"cluster", "show"}, 5, "there is no cluster.yaml in this folder", "--cluster FILE"},
         Mistake{
             "WrongClusterFile", {"cluster", "show", "--cluster", "no.yaml"}, 5, "no cluster file 'no.yaml'", "path"},
@@ -134,9 +166,15 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"JobWithoutDashes",
                 {"job", "run", "--ranks", "2", "hostname", "-f"},
                 2,
-                "'yoke job run' takes PROGRAM after '--', and 'hostname' comes before",
-                "yoke job run … -- hostname -f"},
-        Mistake{"LabExecWithoutDashes", {"lab", "exec", "1", "hostname"}, 2, "'hostname' comes before", "-- hostname"},
+                "put -- before the program 'hostname'",
+                "yoke job run -- hostname -f"},
+        Mistake{"LabExecWithoutDashes",
+                {"lab", "exec", "1", "hostname"},
+                2,
+                "put -- before the program 'hostname'",
+                "-- hostname"},
+        Mistake{"NodeAsArgument", {"check", "spark-1"}, 2, "has no command 'spark-1'", "yoke check --node spark-1"},
+        Mistake{"MistypedVersion", {"--verison"}, 2, "has no option '--verison'", "'--version'"},
         Mistake{"FolderAsClusterFile", {"cluster", "show", "--cluster", "."}, 4, "is a folder", ""},
         Mistake{"ControlCharacters", {"\x1b[31mred"}, 2, "'\\x1b[31mred'", ""}),
     [](const auto& test) { return test.param.name; });
@@ -170,7 +208,7 @@ TEST_F(Cli, HelpOfEveryCommandHasItsUsageAndFitsEightyColumns) {
   }
 }
 
-TEST_F(Cli, AWrongValueIsToldInJsonToo) {
+TEST_F(Cli, AWrongValueIsReportedInJsonToo) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"job", "run", "--json", "--ranks", "x", "--", "true"},
                                              {"bench", "all-reduce", "-n", "x", "--json"},
@@ -216,6 +254,7 @@ TEST_F(Cli, BashCompletesCommandsSubcommandsAndOptions) {
   const auto complete = [&](const std::string& words) {
     return run({.argv = {"bash", "-c",
                          "source <(\"$0\" completion bash); COMP_WORDS=($1); [[ $1 == *' ' ]] && COMP_WORDS+=(''); "
+                         "COMP_WORDS[0]=$0; "
                          "COMP_CWORD=$((${#COMP_WORDS[@]}-1)); _yoke; printf '%s\\n' \"${COMPREPLY[@]}\"",
                          YOKE_PROGRAM, words}})
         .out;
@@ -227,6 +266,78 @@ TEST_F(Cli, BashCompletesCommandsSubcommandsAndOptions) {
   EXPECT_EQ(complete("yoke help exi"), "exit\n");
   EXPECT_EQ(complete("yoke help benc"), "bench\n");
   EXPECT_EQ(complete("yoke cluster show --js"), "--json\n");
+}
+
+TEST_F(Cli, ZshAndFishCompleteTheSameWords) {
+  if (!is_installed("zsh") || !is_installed("fish")) GTEST_SKIP() << "zsh or fish is not installed";
+  // What zsh would show is what _describe is given.
+  const Outcome zsh = run({.argv = {"zsh", "-fc",
+                                    "source <(\"$1\" completion zsh); _describe() { print -l -- ${(P)2} }; "
+                                    "words=($1 cluster sh); CURRENT=3; _yoke",
+                                    "zsh", YOKE_PROGRAM}});
+  EXPECT_THAT(zsh.out, StartsWith("show:")) << zsh.err;
+  const Outcome fish = run({.argv = {"fish", "--no-config", "-c",
+                                     "function yoke; $program $argv; end; $program completion fish | source; "
+                                     "complete -C 'yoke cluster sh'"},
+                            .environment = {{"program", YOKE_PROGRAM}, {"HOME", scratch.path()}}});
+  EXPECT_THAT(fish.out, StartsWith("show\t")) << fish.err;
+}
+
+TEST_F(Cli, ExplainsARule) {
+  const Outcome one = yoke({"explain", "rail-down"});
+  EXPECT_THAT(one.out, StartsWith("rail-down (error): "));
+  EXPECT_THAT(one.out, HasSubstr("yoke lab fault rail-down --node 2"));
+  EXPECT_THAT(yoke({"explain"}).out, HasSubstr("mtu-differs"));
+  EXPECT_EQ(parse_json(yoke({"explain", "rail-down", "--json"}).out, "out").find("severity")->text, "error");
+  const Outcome wrong = yoke({"explain", "rail-dwon"});
+  EXPECT_EQ(wrong.exit_status, 5);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean 'rail-down'?"));
+}
+
+TEST_F(Cli, NoLineIsWiderThanTheTerminal) {
+  for (const unsigned short columns : std::initializer_list<unsigned short>{80, 60}) {
+    for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+             {},
+             {"help"},
+             {"help", "exit"},
+             {"bench", "all-reduce", "--help"},
+             {"explain"},
+             {"explain", "rail-down"},
+             {"gameday", "--list"},
+             {"plan", "models"},
+             {"plan", "hardware"},
+             {"model", "shapes"},
+             {"lab", "fault"},
+             {"check", "--root", kSourceFolder / "tests/fixtures/none"},
+             {"probe"},
+             {"nosuch"},
+             {"bench", "all-reduce", "-b", "1M", "-e", "1M", "-n", "2", "--ranks", "2", "--transport", "threads"},
+             {"bench", "history"},
+             {"version"}}) {
+      Terminal terminal(scratch.path(), words, {.columns = columns});
+      terminal.exit_status();
+      for (const std::string& line :
+           split(std::regex_replace(terminal.screen(), std::regex("\x1b\\[[0-9;]*[A-Za-z]"), ""), '\n')) {
+        const std::string_view text = trim(line);
+        if (text.starts_with("yoke ") || text.starts_with("Next:")) continue;  // a command to paste is one line
+        EXPECT_THAT(text, testing::Not(testing::ContainsRegex("^(p99|max|predicte)$"))) << "a table in pieces";
+        EXPECT_LE(count_columns(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line), columns)
+            << fmt::format("yoke {}: {}", fmt::join(words, " "), line);
+      }
+    }
+  }
+}
+
+TEST_F(Cli, ColoursFindingsOnATerminalThatTakesIt) {
+  const std::vector<std::string> wrong = {"zzzz"};
+  Terminal colour(scratch.path(), wrong);
+  colour.exit_status();
+  EXPECT_THAT(colour.screen(), HasSubstr("\x1b[1;31myoke:\x1b[0m"));
+  for (const auto& [name, value] : {std::pair<std::string, std::string>{"NO_COLOR", "1"}, {"TERM", "dumb"}}) {
+    Terminal plain(scratch.path(), wrong, {.environment = {{name, value}}});
+    plain.exit_status();
+    EXPECT_EQ(plain.screen().find('\x1b'), std::string::npos) << name;
+  }
 }
 
 TEST_F(Cli, TheManualPageIsValidForMan) {
@@ -288,7 +399,7 @@ TEST(Docs, ClusterFilesShownAreValid) {
 
 // Without that a person would sit before a program that waits for words in a language of its own.
 TEST(HiddenWords, SayOneSentenceOnATerminal) {
-  for (const char* word : {"agent", "node", "lab-keeper", "rank"}) {
+  for (const char* word : {"agent", "node", "lab-holder", "rank"}) {
     const ScratchDir scratch;
     Terminal terminal(scratch.path(), {word});
     EXPECT_TRUE(terminal.shows("is a part of yoke that other commands start: it ")) << terminal.screen();
@@ -297,4 +408,4 @@ TEST(HiddenWords, SayOneSentenceOnATerminal) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

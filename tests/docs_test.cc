@@ -12,7 +12,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,7 +74,8 @@ TEST(Docs, MarkdownNamesOnlyCommandsThatExist) {
   const auto& commands = public_commands();
   ASSERT_TRUE(commands.contains("check") && commands.at("link").contains("setup")) << "the help was not understood";
   int found = 0;
-  for (const char* file : {"README.md", "docs/facts.md", "docs/security.md", "models/nano/README.md"}) {
+  for (const char* file :
+       {"README.md", "docs/facts.md", "docs/security.md", "docs/spark.md", "models/nano/README.md"}) {
     for (const std::string& code : code_in(read_file(kSourceFolder / file))) {
       for (const auto& [command, subcommand] : commands_named(code)) {
         ++found;
@@ -187,4 +188,4 @@ TEST(Docs, ThePictureOfGameDayIsRenderedFromItsCapture) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace yoke {
+namespace yoke::tests {
 
 #ifdef YOKE_EMULATE
 inline constexpr bool kEmulated = true;
@@ -24,4 +24,4 @@ inline std::vector<std::string> this_test_program() {
 #endif
 }
 
-}  // namespace yoke
+}  // namespace yoke::tests

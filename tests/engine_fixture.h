@@ -6,7 +6,7 @@
 #include "yoke/base/build_info.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::tests {
 
 inline const std::string kNano = std::string(YOKE_SOURCE_DIR) + "/models/nano";
 inline const std::string kGolden = std::string(YOKE_SOURCE_DIR) + "/tests/golden/";
@@ -46,4 +46,4 @@ inline std::optional<std::string> why_no_mpi() {
   return std::nullopt;
 }
 
-}  // namespace yoke
+}  // namespace yoke::tests

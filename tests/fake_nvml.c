@@ -84,6 +84,35 @@ int nvmlDeviceGetNvLinkState(Device device, unsigned link, int* active) {
   if (link >= 4) return INVALID;
   return *active = !(device->index && link == 3), SUCCESS;
 }
+/* Rises with every call for the first link's replays, as of a link that is failing; the second GPU refuses. */
+int nvmlDeviceGetNvLinkErrorCounter(Device device, unsigned link, int kind, unsigned long long* count) {
+  static unsigned long long replays = 0;
+  if (device->index) return NOT_SUPPORTED;
+  *count = link == 0 && kind == 0 ? ++replays : link == 1 && kind == 1 ? 2 : 0;
+  return SUCCESS;
+}
+typedef struct {
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+} FabricInfo;
+int nvmlDeviceGetGpuFabricInfo(Device device, FabricInfo* info) {
+  if (device->index) return NOT_SUPPORTED;
+  return info->state = 2, info->status = SUCCESS, SUCCESS;
+}
+int nvmlDeviceGetTotalEccErrors(Device device, int kind, int since, unsigned long long* count) {
+  if (device->index) return NOT_SUPPORTED;
+  return *count = kind == 1 ? (since ? 7 : 3) : 0, SUCCESS;
+}
+int nvmlDeviceGetRemappedRows(Device device, unsigned* corrected, unsigned* uncorrected, unsigned* pending,
+                              unsigned* failed) {
+  if (device->index) return NOT_SUPPORTED;
+  return *corrected = 0, *uncorrected = 1, *pending = 1, *failed = 0, SUCCESS;
+}
+int nvmlDeviceGetPowerManagementDefaultLimit(Device device, unsigned* milliwatts) {
+  return device->index ? NOT_SUPPORTED : (*milliwatts = 700000, SUCCESS);
+}
 int nvmlDeviceGetNvLinkRemoteDeviceType(Device device, unsigned link, int* kind) {
   (void)device, (void)link;
   return *kind = 2, SUCCESS;

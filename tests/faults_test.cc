@@ -10,7 +10,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 using namespace literals;
@@ -143,21 +143,21 @@ INSTANTIATE_TEST_SUITE_P(
                   "rank 1 on spark-2 was killed by signal 9", 2_s},
         RankFault{"rank_stopped", on_node_2({"pkill", "-STOP", "-f", "yoke rank bench"}),
                   "rank 1 on spark-2 is stopped", 2_s},
-        RankFault{"one_half_cut",
-                  {"fault", "--name", "{}", "half-down", "--node", "2", "--half", "B"},
-                  "half B between spark-1 and spark-2 is cut",
+        RankFault{"one_rail_cut",
+                  {"fault", "--name", "{}", "rail-down", "--node", "2", "--rail", "B"},
+                  "rail B between spark-1 and spark-2 is cut",
                   2_s,
                   true},
-        // Many frames are under way on both halves when one of them goes.
-        RankFault{.name = "one_half_cut_in_long_messages",
-                  .command = {"fault", "--name", "{}", "half-down", "--node", "2", "--half", "B"},
-                  .named = "half B between spark-1 and spark-2 is cut",
+        // Many frames are under way on both rails when one of them goes.
+        RankFault{.name = "one_rail_cut_in_long_messages",
+                  .command = {"fault", "--name", "{}", "rail-down", "--node", "2", "--rail", "B"},
+                  .named = "rail B between spark-1 and spark-2 is cut",
                   .limit = 2_s,
                   .goes_on = true,
                   .size = "8M"},
-        RankFault{"both_halves_cut",
+        RankFault{"both_rails_cut",
                   {"fault", "--name", "{}", "cable-pulled", "--node", "2"},
-                  "both halves between spark-1 and spark-2 are cut",
+                  "both rails between spark-1 and spark-2 are cut",
                   2_s},
         RankFault{
             "node_dead", {"fault", "--name", "{}", "power-off", "--node", "2"}, "spark-2 is dead", 5_s, false, true},
@@ -168,4 +168,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

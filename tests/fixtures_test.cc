@@ -19,7 +19,7 @@
 #include "yoke/base/text.h"
 #include "yoke/base/tree_file.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -47,7 +47,7 @@ Strings machines() {
 TEST(Fixtures, AreThoseOfTheTable) {
   const std::string readme = read_file(fixtures() / "README.md");
   const Strings names = machines();
-  EXPECT_EQ(names.size(), 19U);
+  EXPECT_EQ(names.size(), 30U);
   for (const std::string& name : names) {
     EXPECT_NE(readme.find("| `" + name + "` |"), std::string::npos)
         << name << " has no row in tests/fixtures/README.md";
@@ -145,7 +145,9 @@ TEST(Fixtures, KnowTheSameGpusByNvmlAndByPci) {
     const MemoryTree tree = load_machine(name);
     const json nvml = load_json(name, "nvml.json");
     const json& gpus = nvml.at("gpus");
-    EXPECT_EQ(gpus.size(), tree.list("/sys/bus/pci/drivers/nvidia").size()) << name;
+    // A container sees all of the bus, and by NVML what it was given.
+    const std::size_t on_bus = tree.list("/sys/bus/pci/drivers/nvidia").size();
+    EXPECT_EQ(gpus.size(), tree.exists("/.dockerenv") ? 2U : on_bus) << name;
     for (const json& gpu : gpus) {
       std::string bus = gpu.at("pci_bus_id").get<std::string>().substr(4);  // NVML writes eight digits of domain
       std::transform(bus.begin(), bus.end(), bus.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -208,7 +210,7 @@ void expect_differences(const std::string& what, const Strings& found, const Str
 }
 
 std::vector<Variant> variants() {
-  const std::string pci_a = "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0";  // port 0, the two halves
+  const std::string pci_a = "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0";  // port 0, the two rails
   const std::string pci_b = "/sys/devices/pci0002:00/0002:00:00.0/0002:01:00.0";
   const std::string net_a = pci_a + "/net/enp1s0f0np0", net_b = pci_b + "/net/enP2p1s0f0np0";
   const std::string port_a = pci_a + "/infiniband/rocep1s0f0/ports/1";
@@ -258,7 +260,7 @@ std::vector<Variant> variants() {
         "= /sys/devices/pci0002:00/0002:00:00.0/0002:01:00.[01]/current_link_width"},
        {},
        {}},
-      {"half-down",
+      {"rail-down",
        "spark-pair",
        and_also(no_ipv4(port_a), {"= " + net_a + "/operstate", "= " + net_a + "/carrier", "= " + net_a + "/duplex",
                                   "= " + net_a + "/speed", "= " + port_a + "/state", "= " + port_a + "/phys_state",
@@ -266,7 +268,7 @@ std::vector<Variant> variants() {
        {"? /links/enp1s0f0np0/flags/*", "= /links/enp1s0f0np0/operstate", "- /links/enp1s0f0np0/addr_info/inet*",
         "- /routes/enp1s0f0np0"},
        {}},
-      {"half-unaddressed",
+      {"rail-unaddressed",
        "spark-pair",
        no_ipv4(port_b),
        {"- /links/enP2p1s0f0np0/addr_info/inet", "- /routes/enP2p1s0f0np0"},
@@ -318,6 +320,44 @@ std::vector<Variant> variants() {
         "- /sys/class/net/enp202s0np0", "- /sys/class/infiniband/mlx5_7"},
        {"- /links/enp202s0np0", "- /routes/enp202s0np0"},
        {"- /topology/nics/7", "- /topology/matrix/NIC7", "- /topology/matrix/???[0-7]/15"}},
+      {"nvlink-16", "b300", {}, {}, {"= /gpus/5/nvlink_links_active"}},
+      {"gpu-hot",
+       "b300",
+       {},
+       {},
+       {"+ /gpus/3/clock_graphics_mhz", "+ /gpus/3/clock_limits", "= /gpus/3/power_w", "= /gpus/3/temperature_c",
+        "= /gpus/3/utilization_percent"}},
+      {"gpu-held", "b300", {}, {}, {"= /gpus/6/memory_free", "+ /gpus/6/processes/*"}},
+      {"gpu-lost",
+       "b300",
+       {"- /sys/devices/pci0000:48/*/0000:4e:00.0/*", "- /sys/bus/pci/devices/0000:4e:00.0",
+        "- /sys/bus/pci/drivers/nvidia/0000:4e:00.0", "- /dev/nvidia7"},
+       {},
+       {"? /gpus/*", "? /topology/matrix/*"}},
+      {"nic-pinned", "b300", {"+ /etc/nccl.conf"}, {}, {}},
+      {"gpudirect-off", "b300", {"- /sys/module/nvidia_peermem/*", "= /proc/driver/nvidia/version"}, {}, {}},
+      {"driver-570", "b300", {"= /proc/driver/nvidia/version"}, {}, {"= /driver_version", "= /cuda_version"}},
+      {"fabric-manager-off", "b300", {}, {}, {"= /gpus/[0-7]/fabric_state", "= /gpus/[0-7]/nvlink_links_active"}},
+      {"b300-busy",
+       "b300",
+       {},
+       {},
+       {"+ /gpus/[0-7]/clock_graphics_mhz", "+ /gpus/[0-7]/clock_limits", "= /gpus/[0-7]/power_w",
+        "= /gpus/[0-7]/temperature_c", "= /gpus/[0-7]/utilization_percent", "= /gpus/[0-7]/memory_free",
+        "+ /gpus/[0-7]/processes/*"}},
+      {"b300-container",
+       "b300",
+       {"+ /.dockerenv", "- /dev/nvidia[2-7]"},
+       {},
+       {"- /gpus/[2-7]", "- /topology/matrix/GPU[2-7]", "? /topology/matrix/???[0-7]/*"}},
+      {"h100",
+       "b300",
+       {"= /proc/sys/kernel/hostname", "= /sys/devices/virtual/dmi/id/product_name", "= /sys/devices/pci*/device",
+        "= /sys/devices/pci*/net/*/speed", "= /sys/devices/pci*/infiniband/*/hca_type",
+        "= /sys/devices/pci*/infiniband/*/fw_ver", "= /sys/devices/pci*/infiniband/*/board_id",
+        "= /sys/devices/pci*/infiniband/*/ports/1/rate"},
+       {},
+       {"= /gpus/[0-7]/*"}},
   };
 }
 
@@ -326,7 +366,7 @@ TEST(Fixtures, AVariantDiffersFromItsBaseOnlyInWhatIsMeant) {
   for (const Variant& variant : variants()) {
     names.push_back(variant.name);
     expect_differences(variant.name + "/machine.tree",
-                       differences(load_machine(variant.base), load_machine(variant.name)), variant.files);
+                       tests::differences(load_machine(variant.base), load_machine(variant.name)), variant.files);
     expect_differences(
         variant.name + "/links.json",
         differences(by_name(load_json(variant.base, "links.json")), by_name(load_json(variant.name, "links.json"))),
@@ -356,4 +396,4 @@ TEST(Fixtures, NameTheDevicesOfNixosByTheirPlaceOnly) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -10,7 +10,7 @@
 #include "tests/lab_fixture.h"
 #include "tests/program.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 // A client of ssh in the head node that counts its starts.
@@ -43,7 +43,7 @@ TEST(LabFleet, ACommandStartsSshOnceForEachOtherNode) {
   EXPECT_LE(ssh.starts({"probe"}, {0}), 3) << "look, copy, agent";
   EXPECT_EQ(ssh.starts({"probe"}, {0}), 1);
   EXPECT_EQ(ssh.starts({"check", "--no-measure"}, {3}), 1);
-  EXPECT_EQ(ssh.starts({"link", "test", "--seconds", "0.2", "--no-all-reduce", "--half", "A"}, {0, 1}), 1);
+  EXPECT_EQ(ssh.starts({"link", "test", "--seconds", "0.2", "--no-all-reduce", "--rail", "A"}, {0, 1}), 1);
   EXPECT_EQ(ssh.starts({"link", "setup", "--dry-run"}, {0}), 1);
   EXPECT_EQ(ssh.starts({"job", "run", "--", "true"}, {0}), 1);
   EXPECT_EQ(ssh.starts({"cluster", "reach"}, {0}), 2);
@@ -56,8 +56,8 @@ TEST(LabFleet, ACheckThatMeasuresStartsSshAtMostTwice) {
   ssh.starts({"check", "--no-measure"}, {3});  // brings the program
   lab.exec("1", {"sh", "-c", ": > /run/ssh-starts"});
   const Outcome outcome = lab.yoke({"check", "--json"}, {240});
-  // Beside other tests a half may seem slow: that is another test's.
-  ASSERT_TRUE(outcome.exit_status == 0 || outcome.exit_status == 1) << outcome.out << outcome.err;
+  // Beside other tests a rail may seem slow, or the machine too busy for a verdict: that is another test's.
+  ASSERT_TRUE(std::set<int>({0, 1, 3}).contains(outcome.exit_status)) << outcome.out << outcome.err;
   EXPECT_THAT(outcome.out, testing::HasSubstr("\"measurement\"")) << "it measured";
   EXPECT_LE(std::stol(lab.exec("1", {"sh", "-c", "wc -l < /run/ssh-starts"}).out), 2);
 }
@@ -76,21 +76,21 @@ TEST(Fleet, ACheckReadsTheClusterFileOnce) {
 }
 
 // In the place of ours, with the right name and the word of a false sha256sum: greets as an agent does, and answers
-// every question with an empty map.
+// every question with the same two letters: an empty map, or an empty list.
 constexpr const char* kLiar = R"sh(#!/bin/sh
 printf 'YKA\001\012\000\000\000\001\000\000\000\000{"time":1}'
 while header=$(dd bs=1 count=13 2>/dev/null | od -An -tu1) && set -- $header && [ $# = 13 ]; do
   dd bs=1 count=$(($5 + $6 * 256)) >/dev/null 2>&1
   printf 'YKA\001\002\000\000\000\003'
-  printf "\\$(printf %03o ${10})\\000\\000\\000{}"
+  printf "\\$(printf %03o ${10})\\000\\000\\000@@"
 done
 )sh";
 
-TEST(LabFleet, AnswersThatLackAFieldAreErrorsThatNameTheNode) {
-  if (const auto why = why_no_labs({"od"})) GTEST_SKIP() << *why;
-  const TestLab lab({"--nodes", "2"});
+void put_liar(const TestLab& lab, const std::string& answer) {
   const std::filesystem::path liar = lab.folder / "liar";
-  write_file_atomically(liar, kLiar);
+  std::string script = kLiar;
+  script.replace(script.find("@@"), 2, answer);
+  write_file_atomically(liar, script);
   const std::string hash = sha256_file_hex(YOKE_PROGRAM);
   const std::string place = "/root/.cache/yoke/" + hash;
   ASSERT_EQ(lab.exec("2", {"mkdir", "-p", place}).exit_status, 0);
@@ -98,17 +98,33 @@ TEST(LabFleet, AnswersThatLackAFieldAreErrorsThatNameTheNode) {
   const std::filesystem::path sum = lab.folder / "sum";
   write_file_atomically(sum, fmt::format("#!/bin/sh\necho '{}  -'\n", hash));
   ASSERT_EQ(lab.put("2", sum, "/usr/local/bin/sha256sum").exit_status, 0);
-  for (const std::vector<std::string>& command : {std::vector<std::string>{"link", "setup", "--dry-run"},
-                                                  {"link", "undo", "--dry-run"},
-                                                  {"probe"},
-                                                  {"link", "test", "--seconds", "0.2"},
-                                                  {"check", "--no-measure"}}) {
+}
+
+void expect_errors_that_name_the_node(const TestLab& lab, const std::vector<std::vector<std::string>>& commands) {
+  for (const std::vector<std::string>& command : commands) {
+    SCOPED_TRACE(fmt::format("yoke {}", fmt::join(command, " ")));
     const Outcome outcome = lab.yoke(command);
-    EXPECT_GT(outcome.exit_status, 0) << command[0] << " " << command.back();
-    EXPECT_LT(outcome.exit_status, 128) << command[0] << " " << command.back() << ": " << outcome.err;
-    EXPECT_THAT(outcome.out + outcome.err, testing::HasSubstr("spark-2")) << command[0] << " " << command.back();
+    EXPECT_GT(outcome.exit_status, 0);
+    EXPECT_LT(outcome.exit_status, 70) << outcome.err;  // neither a bug nor a signal
+    EXPECT_THAT(outcome.out + outcome.err, testing::HasSubstr("spark-2"));
   }
 }
 
+TEST(LabFleet, AnswersThatLackAFieldOrAnItemAreErrorsThatNameTheNode) {
+  if (const auto why = why_no_labs({"od"})) GTEST_SKIP() << *why;
+  const TestLab lab({"--nodes", "2"});
+  const std::vector<std::string> sync = {"model", "sync", kSourceFolder / "models/nano", "--to", "/tmp/copy"};
+  put_liar(lab, "{}");
+  expect_errors_that_name_the_node(lab, {{"link", "setup", "--dry-run"},
+                                         {"link", "undo", "--dry-run"},
+                                         {"probe"},
+                                         {"link", "test", "--seconds", "0.2"},
+                                         {"check", "--no-measure"},
+                                         {"job", "run", "--", "true"},
+                                         sync});
+  put_liar(lab, "[]");
+  expect_errors_that_name_the_node(lab, {{"link", "test", "--seconds", "0.2"}, {"job", "run", "--", "true"}, sync});
+}
+
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

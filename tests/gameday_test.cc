@@ -11,7 +11,7 @@
 #include "yoke/base/text.h"
 #include "yoke/report/well_formed_testing.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,7 +55,7 @@ TEST_F(LabTimingGameday, PlaysPhasesInALabOfItsOwnAndLeavesNothing) {
   const Document& figures = *phase_of(day, "all-reduce").find("figures");
   EXPECT_EQ(figures.items.at(1).find("unit")->text, "GB/s");
   EXPECT_THAT(figures.items.at(1).find("note")->text, HasSubstr("% of 0.25 GB/s"));
-  EXPECT_EQ(find_xml_error(read_file(scratch.path() / "day.html")), std::nullopt);
+  EXPECT_EQ(report::find_xml_error(read_file(scratch.path() / "day.html")), std::nullopt);
   const std::string up = phase_of(day, "lab").find("commands")->items.at(0).find("line")->text;
   const std::string lab = split(up, ' ').at(4);
   EXPECT_THAT(lab, testing::StartsWith("gameday-"));
@@ -77,10 +77,10 @@ TEST_F(LabTimingGameday, MakesAClusterOfMachinesFromTheFactoryProvesItAndFindsFa
   EXPECT_THAT(handshake.find("commands")->items.at(0).find("line")->text,
               HasSubstr("link discover --cluster factory.yaml -o lab.yaml"));
   const Document& prove = phase_of(day, "prove");
-  EXPECT_THAT(figures_of(prove), ElementsAre("half A", "half B", "A + B", "latency", "rules"));
+  EXPECT_THAT(figures_of(prove), ElementsAre("rail A", "rail B", "A + B", "latency"));
   EXPECT_THAT(prove.find("figures")->items.at(2).find("note")->text, HasSubstr("% of 2 Gb/s"));
   const Document& fault = phase_of(day, "fault");
-  EXPECT_THAT(figures_of(fault), ElementsAre("pulled half found in", "slow half", "healed half"));
+  EXPECT_THAT(figures_of(fault), ElementsAre("pulled rail found in", "slow rail", "healed rail"));
   EXPECT_LT(std::stod(fault.find("figures")->items.at(1).find("value")->text), 0.3) << "Gb/s of an eighth of 1";
 }
 
@@ -136,8 +136,8 @@ INSTANTIATE_TEST_SUITE_P(Moments, GamedayCtrlC,
                                          Moment{"Reaching", "reach", "$ yoke cluster reach"},
                                          Moment{"Measuring", "all-reduce", "$ yoke bench all-reduce"},
                                          Moment{"MeasuringTwice", "all-reduce", "$ yoke bench all-reduce", 2},
-                                         Moment{"PullingAHalf", "fault", "$ yoke lab fault half-down"},
-                                         Moment{"CuttingAHalf", "cut", "$ yoke lab fault half-down"},
+                                         Moment{"PullingARail", "fault", "$ yoke lab fault rail-down"},
+                                         Moment{"CuttingARail", "cut", "$ yoke lab fault rail-down"},
                                          Moment{"CleaningUp", "lab", "$ yoke lab down"}),
                          [](const auto& test) { return test.param.name; });
 
@@ -161,6 +161,39 @@ TEST_F(GamedayLab, OnAClusterSkipsWhatOnlyALabCanPlay) {
   EXPECT_EQ(lab.yoke({"lab", "status", "--name", lab.name}).exit_status, 0) << "what was given stays";
 }
 
+// A lab of two servers, with a stand-in for NVIDIA's diagnostic: it passes on one node, and finds a fault on the other
+// once that has it too.
+TEST_F(GamedayLab, AcceptsServersByWhatTheirDiagnosticSays) {
+  const TestLab lab({"--hardware", "b300", "--nodes", "2"});
+  const auto play = [&] {
+    return lab.yoke({"gameday", "--cluster", "cluster.yaml", "--phase", "servers,inside", "--json"});
+  };
+  const auto install = [&](const std::string& node, const std::string& result) {
+    const std::string script = "#!/bin/sh\n[ \"$*\" = 'diag -r 1 -j' ] || exit 2\ncat << END\n" + result + "\nEND\n";
+    const Outcome written =
+        run_yoke(lab.exec_arguments(node, {"sh", "-c", "cat > /usr/local/bin/dcgmi; chmod +x /usr/local/bin/dcgmi"}),
+                 {.input = script});
+    ASSERT_EQ(written.exit_status, 0) << written.err;
+  };
+  const auto result_of = [](const std::string& status) {
+    return R"({"DCGM Diagnostic":{"test_categories":[{"category":"Integration","tests":[{"name":"PCIe","results":)"
+           R"([{"entity_id":5,"status":")" +
+           status + R"(","warnings":[{"warning":"12 replays"}]}]}]}]}})";
+  };
+  install("1", result_of("Pass"));
+  const Document without = parse_json(play().out, "out");
+  const Document& servers = phase_of(without, "servers");
+  EXPECT_EQ(servers.find("verdict")->text, "pass") << servers.find("why")->text;
+  EXPECT_EQ(phase_of(without, "inside").find("verdict")->text, "skipped");
+  EXPECT_THAT(phase_of(without, "inside").find("why")->text, HasSubstr("no NVLink"));
+  install("2", result_of("Fail"));
+  const Outcome failed = play();
+  EXPECT_EQ(failed.exit_status, 1);
+  const Document day = parse_json(failed.out, "out");
+  EXPECT_EQ(phase_of(day, "servers").find("verdict")->text, "fail");
+  EXPECT_THAT(phase_of(day, "servers").find("why")->text, HasSubstr("diagnostic passes on b300-2"));
+}
+
 TEST_F(Gameday, ListsItsPhasesWithWhatTheyNeed) {
   EXPECT_THAT(gameday({"--list"}).out, HasSubstr("all-reduce"));
   const Document list = parse_json(gameday({"--list", "--phase", "kill", "--json"}).out, "out");
@@ -182,14 +215,20 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"PhaseAsArgument", {"kill"}, 2, "does not take 'kill'", "--help"},
         Mistake{"ReportInNoFolder", {"--report", "no/such/day.html"}, 5, "cannot write", "--report FILE"},
         Mistake{"ReportIsAFolder", {"--report", "."}, 2, "is a folder", "gameday-report.html"},
-        Mistake{"NoSuchModel", {"--model", "no-model"}, 5, "no-model is no model folder", "config.json"},
-        Mistake{"ModelIsAFile", {"--model", "desk.yaml"}, 5, "desk.yaml is no model folder", "config.json"},
+        Mistake{"NoSuchModel", {"--model", "no-model"}, 5, "there is no model folder 'no-model'", "nano"},
+        Mistake{
+            "ModelIsAFile", {"--model", "desk.yaml"}, 5, "'desk.yaml' is a file, not a model folder", "config.json"},
         Mistake{"NoSuchClusterFile", {"--cluster", "no.yaml"}, 5, "no cluster file 'no.yaml'", "path"},
         Mistake{"PlainClusters", {"--cluster", "desk.yaml", "--plain"}, 2, "--plain is for a lab", "leave out --plain"},
+        Mistake{"HardwareOfAClusters",
+                {"--cluster", "desk.yaml", "--hardware", "b300"},
+                2,
+                "--hardware is for a lab",
+                "leave out --hardware"},
         Mistake{"LabByName", {"--lab", "lab"}, 2, "takes no --lab", "--cluster FILE"},
         Mistake{"TalkAsJson", {"--interactive", "--json"}, 2, "cannot both be given", "conversation"},
         Mistake{"UnknownOption", {"--phases", "lab"}, 2, "has no option '--phases'", "--phase"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

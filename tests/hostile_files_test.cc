@@ -13,14 +13,14 @@
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace literals;
 using testing::HasSubstr;
 
-const fs::path kNano = kSourceFolder / "models/nano";
+const fs::path kShippedModel = kSourceFolder / "models/nano";
 
 std::string repeated(std::string_view text, std::size_t times, std::string_view between = "") {
   std::string all;
@@ -36,7 +36,7 @@ std::string repeated(std::string_view text, std::size_t times, std::string_view 
 fs::path model_with(const fs::path& scratch, const std::string& name, std::string_view content) {
   const fs::path folder = scratch / "m";
   fs::create_directory(folder);
-  for (const auto& entry : fs::directory_iterator(kNano)) {
+  for (const auto& entry : fs::directory_iterator(kShippedModel)) {
     if (entry.path().filename() != name) fs::create_symlink(entry.path(), folder / entry.path().filename());
   }
   write_file_atomically(folder / name, content);
@@ -45,7 +45,7 @@ fs::path model_with(const fs::path& scratch, const std::string& name, std::strin
 
 // A JSON file of the model with more keys, or others in their place.
 std::string changed(const std::string& name, const std::vector<std::pair<std::string, std::string>>& fields) {
-  Document document = parse_json(read_file(kNano / name), name);
+  Document document = parse_json(read_file(kShippedModel / name), name);
   std::erase_if(document.fields, [&](const auto& field) {
     return std::any_of(fields.begin(), fields.end(), [&](const auto& fresh) { return fresh.first == field.first; });
   });
@@ -244,6 +244,36 @@ const std::vector<Hostile> kFiles = {
        return cluster(t, text);
      },
      "unknown key '0'"},
+    {"ClusterFileOfHostRanges",
+     [](auto& t) { return cluster(t, "name: r\nnodes: 'n[" + repeated("0-4000", 140'000, ",") + "]'\n"); },
+     "more than 65536 bytes"},
+    {"ClusterFileOfHostBrackets",
+     [](auto& t) { return cluster(t, "name: r\nnodes: 'n" + repeated("[1]", 20'000) + "'\n"); },
+     "more than 8 brackets"},
+    {"ClusterFileOfHostLists",
+     [](auto& t) { return cluster(t, "name: r\nnodes:\n" + repeated("- { name: 'n[1-4000]' }\n", 30'000)); },
+     "stands for too many nodes"},
+    {"BatchWithoutLineEnd",
+     [](auto& t) {
+       write_file_atomically(t / "in", "{");
+       fs::resize_file(t / "in", std::uintmax_t{1} << 40);
+       return Arguments{"batch", kShippedModel, t / "in", "-o", t / "out"};
+     },
+     "is longer than 16 MiB"},
+    {"RecordWithoutLineEnd",
+     [](auto& t) {
+       write_file_atomically(t / "r", "{");
+       fs::resize_file(t / "r", std::uintmax_t{1} << 30);
+       return Arguments{"watch", "--replay", t / "r", "--once"};
+     },
+     "is no record"},
+    {"RecipeThatGrows",
+     [](auto& t) {
+       write_file_atomically(t / "r.yaml", "command: vllm serve" + repeated(" {a}", 20'000) +
+                                               "\ndefaults: { a: " + repeated("b", 100'000) + " }\n");
+       return Arguments{"launch", "convert", t / "r.yaml"};
+     },
+     "has more than 2 MiB"},
     {"CaptureThatIncludesOtherFiles", [](auto& t) { return capture(t, "include ../../../../../../../etc/passwd\n"); },
      "outside of the capture's folder"},
     {"CaptureThatIncludesForEver",
@@ -257,6 +287,18 @@ const std::vector<Hostile> kFiles = {
      "more than 10000 files are included"},
     {"CaptureOfManyLinks", [](auto& t) { return capture(t, "", "[" + repeated("0", 10'000'000, ",") + "]"); },
      "more than 1000000 values"},
+    {"CaptureOfManyInterfaces",
+     [](auto& t) {
+       std::string links;
+       for (int i = 1; i < 45'000; ++i) {
+         links += fmt::format(
+             R"({}{{"ifindex":{},"ifname":"e{}","flags":["UP"],"mtu":9000,"operstate":"UP","link_type":"ether",)"
+             R"("address":"56:40:45:00:00:01","broadcast":"ff:ff:ff:ff:ff:ff","addr_info":[]}})",
+             i > 1 ? "," : "", i, i);
+       }
+       return capture(t, "/x = 1\n", "{\"links\":[" + links + "],\"routes\":[]}");
+     },
+     "more than 8192"},
     {"CaptureThatSteersTheTerminal",
      [](auto& t) {
        return capture(t, R"(/proc/sys/kernel/hostname : "\x1b]0;owned\x07\x1b[31mred")"
@@ -265,6 +307,13 @@ const std::vector<Hostile> kFiles = {
     {"CaptureOfLines", [](auto& t) { return capture(t, "/a <<\n" + repeated("  x\n", 10'000'000)); }},
     {"LogOfOneLine", [](auto& t) { return nccl_log(t, "h:1:1 [0] NCCL INFO " + repeated("x", 200'000'000)); }},
     {"LogOfMarks", [](auto& t) { return nccl_log(t, repeated("NCCL INFO ", 10'000'000)); }},
+    {"LogOfChannels",
+     [](auto& t) {
+       return nccl_log(
+           t, repeated("h:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA\n", 3'000'000));
+     }},
+    {"LogOfShortLines", [](auto& t) { return nccl_log(t, "NCCL INFO x\n" + repeated("x\n", 30'000'000)); }},
+    {"LogOfBrokenJson", [](auto& t) { return nccl_log(t, repeated("{\"log\"}\n", 3'000'000)); }},
     {"ManyRanks", [](auto&) { return Arguments{"job", "run", "--ranks", "2000000000", "--", "true"}; },
      "more than the 4096 that a job may have"},
 };
@@ -304,7 +353,8 @@ void expect_end_by_sigterm(Command command, const std::string& what) {
 }
 
 TEST(Sigterm, EndsWhatWaitsForItsInput) {
-  for (const Arguments& arguments : {Arguments{"tokenize", kNano, "--ids"}, Arguments{"check", "nccl-log", "-"}}) {
+  for (const Arguments& arguments :
+       {Arguments{"tokenize", kShippedModel, "--ids"}, Arguments{"check", "nccl-log", "-"}}) {
     Command command{.argv = joined({YOKE_PROGRAM}, arguments)};
     command.input_mode = InputMode::kPipe;
     expect_end_by_sigterm(std::move(command), arguments.front());
@@ -335,4 +385,4 @@ TEST(NodesThatMeanHarm, CannotSteerTheTerminal) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -13,13 +13,13 @@
 #include "yoke/job/rank_channel.h"
 #include "yoke/job/rank_place.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 using namespace literals;
 
 std::string env_value(const std::string& name) {
-  const Environment environment = environment_now();
+  const job::Environment environment = job::environment_now();
   const auto found = environment.find(name);
   return found == environment.end() ? std::string() : found->second;
 }
@@ -29,23 +29,24 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-// A rank that speaks with its job: joins, tells what it sees, and says what it is told. Run by the tests below as the
-// program of a job; by itself it is nothing.
+// A rank that speaks with its job: joins, tells what it sees, and prints what it is told. Run by the tests below as
+// the program of a job; by itself it is nothing.
 TEST(JobRankOfTheTests, DISABLED_Runs) {
-  const auto channel = RankChannel::from_environment();
+  const auto channel = job::RankChannel::from_environment();
   ASSERT_TRUE(channel) << "this is the program of a rank";
-  const RankPlace place = find_rank_place(environment_now()).value();
+  const job::RankPlace place = job::find_rank_place(job::environment_now()).value();
   const std::string mode = env_value("TEST_RANK");
-  std::vector<HalfEndpoint> endpoints;
-  for (const HalfAddress& half : channel->halves()) endpoints.push_back({half.half, half.address, 4000 + place.rank});
+  std::vector<spec::RailEndpoint> endpoints;
+  for (const job::RailAddress& rail : channel->rails())
+    endpoints.push_back({rail.rail, rail.address, 4000 + place.rank});
   channel->on_abort([](const Error& why) { say("abort: " + why.message()); });
-  Membership group = channel->join(endpoints, Deadline::after(30_s));
+  spec::Membership group = channel->join(endpoints, Deadline::after(30_s));
   say(fmt::format("epoch {} with {} members, me on {}", group.epoch, group.size(),
                   group.members[static_cast<std::size_t>(place.rank)].node));
-  if (place.rank == 0 && mode == "half-cut") channel->report_path(1, "B", PathState::kLost, "silent");
+  if (place.rank == 0 && mode == "rail-cut") channel->report_path(1, "B", job::PathState::kLost, "silent");
   if (place.rank == 0 && mode == "both-cut") {
-    channel->report_path(1, "A", PathState::kLost, "silent");
-    channel->report_path(1, "B", PathState::kLost, "silent");
+    channel->report_path(1, "A", job::PathState::kLost, "silent");
+    channel->report_path(1, "B", job::PathState::kLost, "silent");
   }
   if (group.epoch > 1) return;
   if (mode == "rejoin") {
@@ -54,7 +55,7 @@ TEST(JobRankOfTheTests, DISABLED_Runs) {
     say(fmt::format("epoch {} again", group.epoch));
     return;
   }
-  std::this_thread::sleep_for(mode == "half-cut" ? std::chrono::seconds(1) : std::chrono::seconds(60));
+  std::this_thread::sleep_for(mode == "rail-cut" ? std::chrono::seconds(1) : std::chrono::seconds(60));
 }
 
 // ---- on this machine
@@ -64,9 +65,9 @@ Outcome run_here(std::vector<std::string> arguments, const ScratchDir& scratch) 
   return run_yoke(std::move(arguments), {.folder = scratch.path(), .timeout = 60_s});
 }
 
-TEST(JobCommand, JsonTellsHowItEnded) {
+TEST(JobCommand, JsonReportsHowItEnded) {
   const ScratchDir scratch;
-  const std::string node = this_machine().name;
+  const std::string node = job::this_machine().name;
   const Outcome good = run_here({"--json", "--name", "greet", "--ranks", "2", "--", "echo", "hello"}, scratch);
   EXPECT_EQ(good.exit_status, 0) << good.err;
   EXPECT_NE(good.err.find(fmt::format("{}/1 | hello\n", node)), std::string::npos) << good.err;
@@ -98,7 +99,7 @@ TEST(JobCommand, PrefixesEveryLineWithNodeAndRank) {
                                     "echo $RANK $A$B; echo wrong >&2; printf partial"},
                                    scratch);
   EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
-  const std::string node = this_machine().name;
+  const std::string node = job::this_machine().name;
   for (const std::string rank : {"0", "1"}) {
     EXPECT_NE(outcome.out.find(fmt::format("{}/{} | {} 12\n", node, rank, rank)), std::string::npos) << outcome.out;
     EXPECT_NE(outcome.out.find(fmt::format("{}/{} | partial\n", node, rank)), std::string::npos) << outcome.out;
@@ -129,8 +130,8 @@ TEST_P(JobMistakes, GetAClearError) {
 INSTANTIATE_TEST_SUITE_P(
     All, JobMistakes,
     testing::Values(JobMistake{{}, 2, "there is no program to run"},
-                    JobMistake{{"--ranks", "0", "--", "true"}, 2, "--ranks 0 makes no job"},
-                    JobMistake{{"--ranks", "-3", "--", "true"}, 2, "--ranks -3 makes no job"},
+                    JobMistake{{"--ranks", "0", "--", "true"}, 2, "--ranks must be at least 1"},
+                    JobMistake{{"--ranks", "-3", "--", "true"}, 2, "--ranks must be at least 1"},
                     JobMistake{{"--ranks", "many", "--", "true"}, 2, "'many' is not a whole number"},
                     JobMistake{{"--ranks", "1", "--ranks-per-node", "1", "--", "true"}, 2, "cannot both be given"},
                     JobMistake{{"--ranks", "4096", "--", "true"}, 2, "4096 ranks on "},
@@ -141,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
                     JobMistake{
                         {"--ranks", "10", "--oversubscribe", "--env", "A=" + std::string(120'000, 'a'), "--", "true"},
                         4,
-                        "what the ranks of a node are to be told takes"},
+                        "the message to the ranks of a node takes"},
                     JobMistake{{"--policy", "pray", "--", "true"}, 2, "--policy cannot be 'pray'"},
                     JobMistake{{"--folder", "/no/where", "--", "true"}, 5, "the folder /no/where cannot be used on "},
                     JobMistake{{"--timeout", "200ms", "--", "sleep", "300"}, 8, "took longer than 200 ms"},
@@ -275,7 +276,7 @@ class LabJob : public testing::Test {
 TEST_F(LabJob, GivesTheEnvironmentOfTorchrunAndMpirun) {
   const Outcome outcome = lab->yoke({"job", "run", "--ranks-per-node", "2", "--", "sh", "-c",
                                      "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR "
-                                     "$OMPI_COMM_WORLD_RANK $YOKE_NODE $YOKE_HALVES "
+                                     "$OMPI_COMM_WORLD_RANK $YOKE_NODE $YOKE_RAILS "
                                      "$ROLE_RANK/$ROLE_WORLD_SIZE $GROUP_WORLD_SIZE $OMPI_COMM_WORLD_NODE_RANK "
                                      "${TORCHELASTIC_RUN_ID%-*} $TORCHELASTIC_RESTART_COUNT"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
@@ -299,7 +300,7 @@ TEST_F(LabJob, SignalsEndAllRanksOnAllNodes) {
     Process job = start();
     const Instant since = real_clock().now();
     kill(job.pid(), number);
-    expect_end(job, since, 128 + number, "stopped by", 5_s);
+    expect_end(job, since, 128 + number, "stopped ", 5_s);
   }
 }
 
@@ -360,21 +361,21 @@ TEST_F(LabJob, NamesADeadNode) {
   lab->put("2", "/proc/self/exe", kRankProgram);
 }
 
-TEST_F(LabJob, OneCutHalfIsSaidAndTheJobGoesOn) {
-  const Outcome outcome = run_ranks({}, "half-cut");
+TEST_F(LabJob, OneCutRailIsSaidAndTheJobGoesOn) {
+  const Outcome outcome = run_ranks({}, "rail-cut");
   EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
-  EXPECT_NE(outcome.err.find("yoke: half B between spark-1 and spark-2 is cut: going on with half A\n"),
+  EXPECT_NE(outcome.err.find("yoke: rail B between spark-1 and spark-2 is cut: going on with rail A\n"),
             std::string::npos)
       << outcome.err;
 }
 
-TEST_F(LabJob, BothCutHalvesAreToldFromADeadNode) {
+TEST_F(LabJob, BothCutRailsAreDistinguishedFromADeadNode) {
   const Outcome outcome = run_ranks({}, "both-cut");
   EXPECT_EQ(outcome.exit_status, 7) << outcome.err;
-  EXPECT_NE(outcome.err.find("both halves between spark-1 and spark-2 are cut, while both nodes live"),
+  EXPECT_NE(outcome.err.find("both rails between spark-1 and spark-2 are cut, while both nodes live"),
             std::string::npos)
       << outcome.err;
-  EXPECT_NE(outcome.out.find("spark-2/1 | abort: both halves between"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("spark-2/1 | abort: both rails between"), std::string::npos) << outcome.out;
 }
 
 TEST_F(LabJob, StartsAMissingRankAgainAndAllRejoin) {
@@ -405,4 +406,4 @@ TEST_F(LabJob, AFloodOfOutputKillsNoHeart) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -6,7 +6,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,16 +59,16 @@ struct LabFaultKill : testing::Test {
 };
 
 TEST_F(LabFaultKill, ClearWorksAfterAKillAtAnyStep) {
-  constexpr int kStepsMost = 30;
+  constexpr int kMaxSteps = 30;
   const TestLab lab;
   const std::string before = state(lab);
-  for (const std::string fault : {"same-subnet", "management-only", "firewall", "half-down"}) {
+  for (const std::string fault : {"same-subnet", "management-only", "firewall", "rail-down"}) {
     const std::vector<std::string> make = {fault, "--node", "1"};
     int step = 1;
-    for (; !run_until(lab, step, make) && step < kStepsMost; ++step)
+    for (; !run_until(lab, step, make) && step < kMaxSteps; ++step)
       expect_cleared(lab, before, fmt::format("{} killed at step {}", fault, step));
     EXPECT_GT(step, 1) << "no program was started: the test kills nothing";
-    for (step = 1; !run_until(lab, step, {"clear"}) && step < kStepsMost; ++step) {
+    for (step = 1; !run_until(lab, step, {"clear"}) && step < kMaxSteps; ++step) {
       expect_cleared(lab, before, fmt::format("clear of {} killed at step {}", fault, step));
       EXPECT_TRUE(run_until(lab, 0, make));
     }
@@ -82,7 +82,7 @@ TEST_F(LabFaultKill, ClearWorksAfterAKillAtAnyStep) {
 TEST_F(LabFaultKill, ClearGoesOnAfterAFaultThatCannotBeCleared) {
   const TestLab lab;
   const std::string before = state(lab);
-  EXPECT_TRUE(run_until(lab, 0, {"half-down", "--node", "1"}));
+  EXPECT_TRUE(run_until(lab, 0, {"rail-down", "--node", "1"}));
   EXPECT_TRUE(run_until(lab, 0, {"firewall", "--node", "2"}));
   write_file_atomically(tools / "nft", "#!/bin/sh\necho no such luck >&2; exit 1\n", {.mode = 0755});
   const Outcome clear = run_yoke(
@@ -92,9 +92,9 @@ TEST_F(LabFaultKill, ClearGoesOnAfterAFaultThatCannotBeCleared) {
   EXPECT_NE(clear.err.find("not cleared: firewall on spark-2"), std::string::npos) << clear.err;
   const std::string status = lab.yoke({"lab", "status", "--name", lab.name}).out;
   EXPECT_NE(status.find("Fault: firewall on spark-2"), std::string::npos) << status;
-  EXPECT_EQ(status.find("half-down"), std::string::npos) << status;
+  EXPECT_EQ(status.find("rail-down"), std::string::npos) << status;
   expect_cleared(lab, before, "after nft works again");
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

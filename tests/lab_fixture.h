@@ -21,7 +21,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::tests {
 
 // Where a program lies; a login shell's PATH may lack the sbin folders.
 inline std::optional<std::filesystem::path> find_program(const std::string& name) {
@@ -112,4 +112,4 @@ struct TestLab {
   Outcome up;  // of `yoke lab up`
 };
 
-}  // namespace yoke
+}  // namespace yoke::tests

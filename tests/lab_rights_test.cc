@@ -5,7 +5,7 @@
 #include "tests/lab_fixture.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -93,7 +93,7 @@ TEST_F(LabRights, AUserWithoutRootHasAWholeLab) {
     $YOKE lab exec --name $NAME 2 -- sh -c 'echo here > /etc/yoke-lab-test; cat /etc/yoke-lab-test'
     $YOKE lab exec --name $NAME 2 -- ls /sys/class/infiniband
     $YOKE cluster reach
-    $YOKE lab fault --name $NAME half-down --node 2 --half A
+    $YOKE lab fault --name $NAME rail-down --node 2 --rail A
     $YOKE lab exec --name $NAME 2 -- ip -br link show enp1s0f0np0
     $YOKE lab fault --name $NAME power-off --node 2
     $YOKE lab fault --name $NAME clear
@@ -111,6 +111,28 @@ TEST_F(LabRights, AUserWithoutRootHasAWholeLab) {
   EXPECT_FALSE(fs::exists("/etc/yoke-lab-test"));
 }
 
+// With the PATH that Debian gives to users, which lacks sbin; setup writes where only a node's own root may.
+TEST_F(LabRights, AUserWithoutRootSetsUpTheLinksOfALab) {
+  if (const auto why = why_no_user_namespaces(*this)) GTEST_SKIP() << *why;
+  const Outcome outcome = run_script(as_user, R"(
+    set -e
+    PATH=/usr/local/bin:/usr/bin:/bin
+    umask 077
+    $YOKE lab up --name $NAME --unconfigured
+    $YOKE link discover --seconds 1 -o cluster.yaml --force
+    $YOKE link setup --yes
+    $YOKE check --no-measure || [ $? = 3 ]
+    $YOKE lab exec 1 -- su nobody -s /bin/sh -c 'ls -d /'
+    $YOKE link undo --yes
+    $YOKE lab down
+    echo all done)");
+  EXPECT_TRUE(outcome.ok()) << outcome.describe() << "\n" << outcome.out << outcome.err;
+  for (const char* said : {"The network is set up", "Clean:", "\n/\n", "all done"}) {
+    EXPECT_NE(outcome.out.find(said), std::string::npos) << said << " in\n" << outcome.out;
+  }
+  EXPECT_EQ(left(), "");
+}
+
 TEST_F(LabRights, AFailedStartOfAUserLeavesNothing) {
   if (const auto why = why_no_user_namespaces(*this)) GTEST_SKIP() << *why;
   const Outcome outcome = run_script(
@@ -120,7 +142,7 @@ TEST_F(LabRights, AFailedStartOfAUserLeavesNothing) {
   EXPECT_EQ(left(), "");
 }
 
-TEST_F(LabRights, SaysWhatAUserLacks) {
+TEST_F(LabRights, ReportsWhatAUserLacks) {
   if (!fs::exists("/usr/bin/newuidmap")) GTEST_SKIP() << "uidmap is not installed";
   struct Row {
     const char* first;  // what is done to the machine
@@ -153,7 +175,7 @@ TEST_F(LabRights, NamesTheSettingThatForbidsUserNamespaces) {
   EXPECT_NE(outcome.err.find("--plain"), std::string::npos) << outcome.err;
 }
 
-TEST_F(LabRights, RootWithoutTheRightToMakeNamespacesIsToldOfPlainLabs) {
+TEST_F(LabRights, RootWithoutTheRightToMakeNamespacesGetsAHintAtPlainLabs) {
   const Outcome outcome = run_script(as_weak_root, "$YOKE lab up --name $NAME");
   EXPECT_EQ(outcome.exit_status, Error(ErrorCode::kPermission, "").exit_status());
   EXPECT_NE(outcome.err.find("CAP_SYS_ADMIN"), std::string::npos) << outcome.err;
@@ -170,7 +192,7 @@ constexpr const char* kPlainScript = R"(
     $YOKE lab fault --name $NAME power-off --node 2
     if $YOKE lab exec --name $NAME 1 -- ssh spark-2 true; then exit 1; fi
     $YOKE lab fault --name $NAME power-on --node 2
-    if $YOKE lab fault --name $NAME slow-half --node 2; then exit 1; fi
+    if $YOKE lab fault --name $NAME slow-rail --node 2; then exit 1; fi
     $YOKE lab exec --name $NAME 1 -- ssh spark-2 "setsid sleep 7070 /$NAME > /dev/null 2>&1 & echo left one"
     $YOKE lab status --name $NAME
     $YOKE lab down --name $NAME
@@ -196,7 +218,7 @@ TEST_F(LabRights, PlainNodesRunAsTheUser) {
   EXPECT_EQ(left(), "");
 }
 
-TEST_F(LabRights, AGameDayWithoutThemFailsOnceAndSaysHowToPlayIt) {
+TEST_F(LabRights, AGameDayWithoutThemFailsOnceAndReportsHowToPlayIt) {
   const Outcome outcome = run_script(as_weak_root, "$YOKE gameday --phase lab --json");
   EXPECT_EQ(outcome.exit_status, 1) << outcome.err;
   const Document day = parse_json(outcome.out, "out");
@@ -225,4 +247,4 @@ TEST_F(LabRights, PlainLabsGoDownWhateverIsKilled) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

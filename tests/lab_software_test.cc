@@ -15,14 +15,14 @@
 #include "yoke/base/text.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace literals;
 using Strings = std::vector<std::string>;
 
-constexpr double kHalfRate = 2e9;        // bits per second, as `yoke lab up` shapes unless told otherwise
+constexpr double kRailRate = 2e9;        // bits per second, as `yoke lab up` shapes unless told otherwise
 constexpr double kManagementRate = 1e9;  // likewise
 constexpr const char* kAllreduce = "/root/mpi_allreduce";
 constexpr std::int64_t kLarge = 16 << 20;
@@ -48,7 +48,7 @@ double measure_busy_share() {
 }
 
 // Measures once. `measure` answers what is wrong with what it measured, or nothing. Ranks and flows spin on two cores:
-// what others took of them just before is told beside a figure that misses its threshold.
+// what others took of them just before is reported beside a figure that misses its threshold.
 template <class Measure>
 void expect_measured(Measure measure) {
   const double busy_share = measure_busy_share();
@@ -61,8 +61,8 @@ void expect_measured(Measure measure) {
 // From every node to every other, by its name and by each of its addresses, without a question and with host keys
 // checked.
 void expect_ssh_all_to_all(const TestLab& lab) {
-  const Cluster cluster = load_cluster(lab.folder / "cluster.yaml");
-  for (const ClusterNode& from : cluster.nodes) {
+  const spec::Cluster cluster = spec::load_cluster(lab.folder / "cluster.yaml");
+  for (const spec::ClusterNode& from : cluster.nodes) {
     // One program in the node for all of them; it prints "target answer" lines. The default key exchange takes a tenth
     // of a second of both cores, and there are many.
     Strings argv = {"sh", "-c",
@@ -71,10 +71,10 @@ void expect_ssh_all_to_all(const TestLab& lab) {
                     "\"$t\" hostname)\"; done",
                     "sh"};
     std::string expected;
-    for (const ClusterNode& to : cluster.nodes) {
+    for (const spec::ClusterNode& to : cluster.nodes) {
       if (to.name == from.name) continue;
       Strings targets = {to.name, to.address};
-      for (const Half& half : to.halves) targets.push_back(to_string(half.address.address));
+      for (const spec::Rail& rail : to.rails) targets.push_back(to_string(rail.address.address));
       for (const std::string& target : targets) {
         argv.push_back(target);
         expected += fmt::format("{} {}\n", target, to.name);
@@ -152,21 +152,21 @@ std::string describe_rates(const std::string& what, const std::vector<double>& r
   return text;
 }
 
-TEST(LabTiming, EachHalfCarriesItsRateAloneAndBothAtOnce) {
+TEST(LabTiming, EachRailCarriesItsRateAloneAndBothAtOnce) {
   if (const auto why = why_no_labs({"iperf3"})) GTEST_SKIP() << *why;
   const TestLab lab;
-  const ClusterNode node = load_cluster(lab.folder / "cluster.yaml").nodes.at(1);
-  ASSERT_EQ(node.halves.size(), 2U);
-  const std::string a = to_string(node.halves[0].address.address);
-  const std::string b = to_string(node.halves[1].address.address);
+  const spec::ClusterNode node = spec::load_cluster(lab.folder / "cluster.yaml").nodes.at(1);
+  ASSERT_EQ(node.rails.size(), 2U);
+  const std::string a = to_string(node.rails[0].address.address);
+  const std::string b = to_string(node.rails[1].address.address);
   for (const auto& [what, addresses] :
-       std::vector<std::pair<std::string, Strings>>{{"half A", {a}}, {"half B", {b}}, {"both at once", {a, b}}}) {
+       std::vector<std::pair<std::string, Strings>>{{"rail A", {a}}, {"rail B", {b}}, {"both at once", {a, b}}}) {
     expect_measured([&] {
       const std::vector<double> rates = measure_flows(lab, addresses);
-      const std::string text = describe_rates(what, rates, kHalfRate);
+      const std::string text = describe_rates(what, rates, kRailRate);
       fmt::print("{}\n", text);
       const auto [least, most] = std::minmax_element(rates.begin(), rates.end());
-      return *least >= 0.85 * kHalfRate && *most <= 1.1 * kHalfRate ? "" : text;
+      return *least >= 0.85 * kRailRate && *most <= 1.1 * kRailRate ? "" : text;
     });
   }
   expect_measured([&] {
@@ -247,16 +247,16 @@ TEST(LabSoftware, MpiPutsARankOnEachNode) {
   if (const auto why = why_no_labs({"mpirun", "mpicc"})) GTEST_SKIP() << *why;
   const TestLab lab;
   install_allreduce(lab, 2);
-  const Outcome outcome = run_allreduce(lab, 2, load_cluster(lab.folder / "cluster.yaml").fabric->subnets, {});
+  const Outcome outcome = run_allreduce(lab, 2, spec::load_cluster(lab.folder / "cluster.yaml").fabric->subnets, {});
   ASSERT_TRUE(outcome.ok()) << outcome.err;
   expect_every_rank(outcome.out, 2);
 }
 
-TEST(LabTiming, MpiAllReduceIsRightAndBothHalvesAreFasterThanOne) {
+TEST(LabTiming, MpiAllReduceIsRightAndBothRailsAreFasterThanOne) {
   if (const auto why = why_no_labs({"mpirun", "mpicc"})) GTEST_SKIP() << *why;
   const TestLab lab;
   install_allreduce(lab, 2);
-  const std::vector<Ipv4Prefix> subnets = load_cluster(lab.folder / "cluster.yaml").fabric->subnets;
+  const std::vector<Ipv4Prefix> subnets = spec::load_cluster(lab.folder / "cluster.yaml").fabric->subnets;
   const Strings sizes = {"8", "16384", "65536", fmt::format("{}", kLarge)};
   const auto measure = [&](const std::string& what, const std::vector<Ipv4Prefix>& over) {
     const Outcome outcome = run_allreduce(lab, 2, over, sizes);  // verifies each sum itself
@@ -267,14 +267,14 @@ TEST(LabTiming, MpiAllReduceIsRightAndBothHalvesAreFasterThanOne) {
     return p50;
   };
   expect_measured([&]() -> std::string {
-    const double one = measure("one half", {subnets.at(0)})[kLarge];
-    const double both = measure("both halves", subnets)[kLarge];
-    fmt::print("16 MiB: both halves {:.2f} times the rate of one\n", one / both);
-    // One half alone gives 1.0. Open MPI divides a message as it likes, and gets 1.35 to 1.8 out of the two. A broken
-    // baseline would flatter the ratio: it reaches 66 to 94% of one half's rate with 16 MiB.
-    const double one_share = static_cast<double>(kLarge) * 8 / (one * 1e-6) / kHalfRate;
+    const double one = measure("one rail", {subnets.at(0)})[kLarge];
+    const double both = measure("both rails", subnets)[kLarge];
+    fmt::print("16 MiB: both rails {:.2f} times the rate of one\n", one / both);
+    // One rail alone gives 1.0. Open MPI divides a message as it likes, and gets 1.35 to 1.8 out of the two. A broken
+    // baseline would flatter the ratio: it reaches 66 to 94% of one rail's rate with 16 MiB.
+    const double one_share = static_cast<double>(kLarge) * 8 / (one * 1e-6) / kRailRate;
     if (one >= 1.2 * both && one_share >= 0.5) return "";
-    return fmt::format("16 MiB takes {:.0f} us over one half ({:.0f}% of its rate) and {:.0f} us over both", one,
+    return fmt::format("16 MiB takes {:.0f} us over one rail ({:.0f}% of its rate) and {:.0f} us over both", one,
                        100 * one_share, both);
   });
 }
@@ -284,7 +284,7 @@ TEST(LabSoftware, MpiAllReduceRunsOverARingOfThree) {
   const TestLab lab({"--nodes", "3", "--topology", "ring"});
   install_allreduce(lab, 3);
   const Outcome outcome =
-      run_allreduce(lab, 3, load_cluster(lab.folder / "cluster.yaml").fabric->subnets, {"8", "16384", "1048576"});
+      run_allreduce(lab, 3, spec::load_cluster(lab.folder / "cluster.yaml").fabric->subnets, {"8", "16384", "1048576"});
   ASSERT_TRUE(outcome.ok()) << outcome.describe() << "\n" << outcome.err;
   expect_every_rank(outcome.out, 3);
   EXPECT_EQ(p50_by_size(outcome.out).size(), 3U) << outcome.out;
@@ -346,4 +346,4 @@ TEST(LabSoftware, OtherSoftwareIsAUsageErrorThatListsTheChoices) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

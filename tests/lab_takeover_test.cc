@@ -6,7 +6,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -95,7 +95,7 @@ TEST_F(LabTakeover, FaultsDoNotReachAUsersNetwork) {
                                    "exec 10</proc/self/ns/net 11</proc/self/ns/net 12</proc/self/ns/net\n"
                                    "(while :; do " +
                                        state + " > state.new && mv state.new state; sleep 0.02; done) &",
-                                   "lab-keeper", "2");
+                                   "lab-holder", "2");
   const TestLab lab;
   const auto look = [&] {
     fs::remove(folder / "state");
@@ -103,25 +103,25 @@ TEST_F(LabTakeover, FaultsDoNotReachAUsersNetwork) {
     while (!fs::exists(folder / "state") && !deadline.expired()) real_clock().sleep(20_ms);
     return std::string(trim(read_file(folder / "state")));
   };
-  put_on(lab.name, "lab-keeper");
+  put_on(lab.name, "lab-holder");
   const std::string before = look();
-  const Outcome fault = lab.yoke({"lab", "fault", "--name", lab.name, "half-down", "--node", "1", "--half", "B"});
+  const Outcome fault = lab.yoke({"lab", "fault", "--name", lab.name, "rail-down", "--node", "1", "--rail", "B"});
   EXPECT_TRUE(fault.ok()) << fault.err;
   EXPECT_EQ(look(), before) << "root changed the network of an ordinary user";
   EXPECT_NE(lab.exec("1", {"ip", "-br", "link", "show", "enP2p1s0f0np0"}).out.find(" DOWN "), std::string::npos);
 }
 
 TEST_F(LabTakeover, AUsersProcessesDoNotKeepRootFromALab) {
-  const Process process = disguise({"--pid", "--fork", "--kill-child"}, "", "lab-keeper", "2");
+  const Process process = disguise({"--pid", "--fork", "--kill-child"}, "", "lab-holder", "2");
   const std::string name = "test-" + random_token_hex(4);
-  put_on(name, "lab-keeper");
+  put_on(name, "lab-holder");
   const Outcome up = run_yoke({"lab", "up", "--name", name}, {.folder = scratch.path(), .timeout = 60_s});
   EXPECT_TRUE(up.ok()) << up.err;
   const Outcome down = run_yoke({"lab", "down", "--name", name}, {.folder = scratch.path(), .timeout = 60_s});
   EXPECT_TRUE(down.ok()) << down.err;
-  EXPECT_TRUE(run({.argv = {"pgrep", "-u", fmt::format("{}", user), "-f", "lab-keeper"}}).ok())
+  EXPECT_TRUE(run({.argv = {"pgrep", "-u", fmt::format("{}", user), "-f", "lab-holder"}}).ok())
       << "root's 'lab down' has ended a process that is not the lab's";
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -1,7 +1,10 @@
 // The lab as its users meet it: nodes, re-execution, faults with their effect and their end, bad input, no residue.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <regex>
+#include <thread>
 
 #include "tests/lab_fixture.h"
 #include "tests/mistake.h"
@@ -10,7 +13,7 @@
 #include "yoke/base/text.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,6 +58,32 @@ TEST_F(Lab, NodesHaveTheirOwnNameProcessesFilesAndInterfaces) {
   EXPECT_EQ(lab.exec("2", {"cat", host_file}).exit_status, 1);
 }
 
+TEST_F(Lab, NodesSeeAProgramThatWasBuiltInTmpAndItsModels) {
+  const ScratchDir tree("yoke-test-tree", "/tmp");
+  const fs::path program = tree.path() / "build/release/yoke";
+  make_folder(program.parent_path());
+  fs::copy_file(YOKE_PROGRAM, program);
+  make_folder(tree.path() / "models/nano");
+  write_file_atomically(tree.path() / "models/nano/config.json", "{}");
+  write_file_atomically(tree.path() / "other", "");
+  const std::string name = "test-" + random_token_hex(4);
+  const auto yoke = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), program);
+    return run({.argv = std::move(arguments), .folder = tree.path(), .timeout = {60}});
+  };
+  ASSERT_TRUE(yoke({"lab", "up", "--name", name}).ok());
+  const std::string script = fmt::format(
+      "cd {} && build/release/yoke version && cat models/nano/config.json; "
+      "touch models/nano/x 2>&1; ls",
+      tree.path().native());
+  const Outcome seen = yoke({"lab", "exec", "--name", name, "2", "--", "sh", "-c", script});
+  EXPECT_TRUE(yoke({"lab", "down", "--name", name}).ok());
+  EXPECT_THAT(seen.out, testing::HasSubstr("yoke 0"));
+  EXPECT_THAT(seen.out, testing::HasSubstr("{}"));
+  EXPECT_THAT(seen.out, testing::HasSubstr("Read-only file system"));
+  EXPECT_THAT(seen.out, testing::Not(testing::HasSubstr("other"))) << "the rest of /tmp is the node's own";
+}
+
 TEST_F(Lab, ShowsTheHardwareAndTheMemoryOfANode) {
   const TestLab lab({"--memory", "256MiB"});
   EXPECT_EQ(say(lab, "1", "ls /sys/class/infiniband"), "roceP2p1s0f0\nroceP2p1s0f1\nrocep1s0f0\nrocep1s0f1");
@@ -80,15 +109,15 @@ TEST_F(Lab, EndsWhatTakesMoreMemoryThanTheNodeHas) {
 }
 
 TEST_F(Lab, WritesAClusterFileWithTheRatesAsExpectations) {
-  const TestLab lab({"--half-rate", "500Mb/s", "--management-rate", "100Mb/s"});
-  const Cluster cluster = load_cluster(lab.folder / "cluster.yaml");
+  const TestLab lab({"--rail-rate", "500Mb/s", "--management-rate", "100Mb/s"});
+  const spec::Cluster cluster = spec::load_cluster(lab.folder / "cluster.yaml");
   EXPECT_EQ(cluster.lab, lab.name);
   EXPECT_EQ(cluster.hardware, "spark");
-  EXPECT_EQ(cluster.fabric->half_rate, BitsPerSecond{500e6});
+  EXPECT_EQ(cluster.fabric->rail_rate, BitsPerSecond{500e6});
   EXPECT_EQ(cluster.fabric->management_rate, BitsPerSecond{100e6});
   ASSERT_EQ(cluster.nodes.size(), 2U);
-  EXPECT_EQ(cluster.nodes[1].halves[1].interface, "enP2p1s0f0np0");
-  EXPECT_EQ(to_string(cluster.nodes[1].halves[1].address), "192.168.101.2/24");
+  EXPECT_EQ(cluster.nodes[1].rails[1].interface, "enP2p1s0f0np0");
+  EXPECT_EQ(to_string(cluster.nodes[1].rails[1].address), "192.168.101.2/24");
 }
 
 TEST_F(Lab, CommandsGivenItsClusterFileOrItsNameRunOnTheHeadNode) {
@@ -102,17 +131,17 @@ TEST_F(Lab, CommandsGivenItsClusterFileOrItsNameRunOnTheHeadNode) {
   }
   EXPECT_EQ(lab.yoke({"cluster", "reach", "--lab", "no-such-lab"}).exit_status, 5);
   // There the program is carried by its hash and runs.
-  const Outcome carried = lab.yoke({"cluster", "reach", "--carry", "--json"});
+  const Outcome carried = lab.yoke({"cluster", "reach", "--copy", "--json"});
   ASSERT_EQ(carried.exit_status, 0) << carried.err << carried.out;
   EXPECT_NE(parse_json(carried.out, "out").find("nodes")->items.at(1).find("program"), nullptr);
 }
 
 TEST_F(Lab, BareLeavesTheFastInterfacesAsFromTheFactory) {
-  const TestLab lab({"--bare"});
+  const TestLab lab({"--unconfigured"});
   EXPECT_EQ(say(lab, "1", "ip -4 -brief addr show dev enp1s0f0np0 | grep -c 192 || true"), "0");
   EXPECT_EQ(say(lab, "1", "cat /proc/sys/net/ipv6/conf/enp1s0f0np0/disable_ipv6"), "0");
   EXPECT_NE(say(lab, "1", "ip link show dev enp1s0f0np0").find("mtu 1500"), std::string::npos);
-  EXPECT_TRUE(load_cluster(lab.folder / "cluster.yaml").nodes[0].halves.empty());
+  EXPECT_TRUE(spec::load_cluster(lab.folder / "cluster.yaml").nodes[0].rails.empty());
 }
 
 TEST_F(Lab, RunsSideBySideWithOthers) {
@@ -127,6 +156,36 @@ TEST_F(Lab, RunsSideBySideWithOthers) {
   EXPECT_GE(labs.find("labs")->items.size(), 2U);
 }
 
+TEST_F(Lab, StatusLeavesOutALabThatIsStartingOrEnding) {
+  const TestLab lab;
+  const fs::path half = "/run/yoke/labs/test-" + random_token_hex(4);
+  fs::create_directory(half);
+  const auto status = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = lab.yoke(joined({"lab", "status"}, more));
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+    return outcome.out;
+  };
+  const std::string text = status({});
+  EXPECT_NE(text.find("Lab '" + lab.name + "'"), std::string::npos) << text;
+  EXPECT_EQ(text.find(half.filename().native()), std::string::npos) << text;
+  // Its layout comes and goes while it is looked at.
+  std::atomic<bool> ends = false;
+  std::thread changes([&] {
+    while (!ends) {
+      std::error_code ignored;
+      fs::copy_file("/run/yoke/labs/" + lab.name + "/lab.json", half / "new", ignored);
+      fs::rename(half / "new", half / "lab.json", ignored);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      fs::remove(half / "lab.json", ignored);
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  });
+  for (int i = 0; i < 20; ++i) status({"--json"});
+  ends = true;
+  changes.join();
+  fs::remove_all(half);
+}
+
 TEST_F(Lab, OfServersHasEightRails) {
   const TestLab lab({"--hardware", "b300"});
   EXPECT_EQ(say(lab, "1", "ip -4 -brief addr | grep -c ' 192.168.'"), "8");
@@ -138,7 +197,7 @@ TEST_F(Lab, IsGoneAfterDownAndSaysSoWhenAskedAgain) {
   EXPECT_EQ(lab.yoke({"lab", "down", "--name", lab.name}).exit_status, 0);
   const Outcome again = lab.yoke({"lab", "down", "--name", lab.name});
   EXPECT_EQ(again.exit_status, 5);
-  EXPECT_NE(again.err.find("there is no lab '" + lab.name + "'"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("lab '" + lab.name + "' is not running"), std::string::npos) << again.err;
   EXPECT_FALSE(fs::exists("/run/yoke/labs/" + lab.name));
   EXPECT_FALSE(fs::exists("/run/yoke/labs/" + lab.name + ".lock"));
   EXPECT_EQ(run({.argv = {"sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c \"labs/$0 [0-9]\"",
@@ -170,13 +229,19 @@ INSTANTIATE_TEST_SUITE_P(
     Lines, LabMistakes,
     testing::Values(
         Mistake{"Slash", {"lab", "up", "--name", "a/b"}, 2, "'a/b' cannot be a lab's name", "hint: "},
+        Mistake{"NamedForOtherCommands", {"lab", "up", "--lab", "a/b"}, 2, "'a/b' cannot be a lab's name", "hint: "},
+        Mistake{"TwoNames",
+                {"lab", "up", "--lab", "a", "--name", "b"},
+                2,
+                "--name and --lab name different labs",
+                "hint: "},
         Mistake{"DotDot", {"lab", "down", "--name", ".."}, 2, "'..' cannot be a lab's name", "hint: "},
         Mistake{"NoNodes", {"lab", "up", "--nodes", "0"}, 2, "a lab has 2 to 8 nodes, not 0", "hint: "},
         Mistake{"OneNode", {"lab", "up", "--nodes", "1"}, 2, "not 1", "hint: "},
         Mistake{"TooManyNodes", {"lab", "up", "--nodes", "99"}, 2, "not 99", "hint: "},
-        Mistake{"ZeroRate", {"lab", "up", "--half-rate", "0Gb/s"}, 2, "a rate of at least 1Mb/s", "hint: "},
+        Mistake{"ZeroRate", {"lab", "up", "--rail-rate", "0Gb/s"}, 2, "a rate of at least 1Mb/s", "hint: "},
         Mistake{
-            "ByteRate", {"lab", "up", "--half-rate", "2GB/s"}, 2, "'2GB/s' is not a rate in bits per second", "hint: "},
+            "ByteRate", {"lab", "up", "--rail-rate", "2GB/s"}, 2, "'2GB/s' is not a rate in bits per second", "hint: "},
         Mistake{"OneByte", {"lab", "up", "--memory", "1B"}, 2, "a node cannot live with 1 B of memory", "hint: "},
         Mistake{"NoUnit", {"lab", "up", "--memory", "512"}, 2, "'512' is not a size", "hint: "},
         Mistake{"RingOfTwo", {"lab", "up", "--topology", "ring"}, 2, "a ring has at least three nodes", "hint: "},
@@ -187,7 +252,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "hint: "},
         Mistake{"Topology", {"lab", "up", "--topology", "star"}, 2, "--topology cannot be 'star'", "hint: "},
         Mistake{"Hardware", {"lab", "up", "--hardware", "gpu"}, 2, "--hardware cannot be 'gpu'", "hint: "},
-        Mistake{"NeverWas", {"lab", "down", "--name", "never-was"}, 5, "there is no lab 'never-was'", "hint: "},
+        Mistake{"NeverWas", {"lab", "down", "--name", "never-was"}, 5, "lab 'never-was' is not running", "hint: "},
         Mistake{"NoFolder",
                 {"lab", "up", "--name", "test-nofolder", "--cluster-file", "no/such/c.yaml"},
                 5,
@@ -269,21 +334,21 @@ INSTANTIATE_TEST_SUITE_P(
                 return !ping(lab, "192.168.100.2") && !ping(lab, "192.168.101.2") && ping(lab, "10.77.0.2") &&
                        say(lab, "1", "ip link show dev enp1s0f0np0").find("NO-CARRIER") != std::string::npos;
               }},
-        Fault{"half-down",
-              {"--half", "A"},
+        Fault{"rail-down",
+              {"--rail", "A"},
               [](const TestLab& lab) {
                 return !ping(lab, "192.168.100.2") && ping(lab, "192.168.101.2") &&
                        file_has(lab, "rocep1s0f0/ports/1/state", "1: DOWN") &&
                        file_has(lab, "roceP2p1s0f0/ports/1/state", "4: ACTIVE");
               }},
-        Fault{"half-unaddressed",
-              {"--half", "B"},
+        Fault{"rail-unaddressed",
+              {"--rail", "B"},
               [](const TestLab& lab) {
                 return !ping(lab, "192.168.101.2") && ping(lab, "192.168.100.2") &&
                        file_has(lab, "roceP2p1s0f0/ports/1/gids/3", "0000:0000:0000:0000:0000:0000:0000:0000");
               }},
         Fault{"mtu-mismatch",
-              {"--half", "A"},
+              {"--rail", "A"},
               [](const TestLab& lab) {
                 return ping(lab, "192.168.100.2") && !ping(lab, "192.168.100.2", "8972") &&
                        ping(lab, "192.168.101.2", "8972");
@@ -291,21 +356,21 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"same-subnet",
               {},
               [](const TestLab& lab) { return say(lab, "2", "ip route | grep -c '^192.168.100.0/24'") == "2"; }},
-        Fault{"slow-half",
-              {"--half", "B"},
+        Fault{"slow-rail",
+              {"--rail", "B"},
               [](const TestLab& lab) {
                 return say(lab, "2", "tc qdisc show dev enP2p1s0f0np0").find("rate 250Mbit") != std::string::npos &&
                        say(lab, "1", "tc qdisc show dev enP2p1s0f0np0").find("rate 250Mbit") != std::string::npos;
               }},
         Fault{"gid-drift",
-              {"--half", "A"},
+              {"--rail", "A"},
               [](const TestLab& lab) {
                 return !file_has(lab, "rocep1s0f0/ports/1/gids/3", "c0a8:6402") &&
                        say(lab, "2", "grep -l c0a8:6402 /sys/class/infiniband/rocep1s0f0/ports/1/gids/* | wc -l") ==
                            "2";
               }},
         Fault{"narrow-pcie",
-              {"--half", "B"},
+              {"--rail", "B"},
               [](const TestLab& lab) {
                 return say(lab, "2", "cat /sys/bus/pci/devices/0002:01:00.0/current_link_width") == "2";
               }},
@@ -343,7 +408,7 @@ TEST_F(LabFaults, PowerOffIsADeadNodeWithoutCarrierAndPowerOnBringsItBack) {
   EXPECT_EQ(dead.exit_status, 7);
   EXPECT_NE(dead.err.find("spark-2 is powered off"), std::string::npos) << dead.err;
   // A fault made before stays through the power cycle.
-  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "half-down", "--node", "2", "--half", "A"}).exit_status, 0);
+  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "rail-down", "--node", "2", "--rail", "A"}).exit_status, 0);
   ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "power-on", "--node", "2"}).exit_status, 0);
   EXPECT_EQ(lab.exec("1", {"ssh", "spark-2", "hostname"}).out, "spark-2\n");
   EXPECT_FALSE(ping(lab, "192.168.100.2"));
@@ -352,27 +417,27 @@ TEST_F(LabFaults, PowerOffIsADeadNodeWithoutCarrierAndPowerOnBringsItBack) {
   EXPECT_TRUE(comes_true([&] { return ping(lab, "192.168.100.2"); }));
 }
 
-TEST_F(LabFaults, UnshapedHalvesHaveNoQueueThatShapesAndCannotBeSlowed) {
-  const TestLab lab({"--unshaped"});
+TEST_F(LabFaults, UnshapedRailsHaveNoQueueThatShapesAndCannotBeSlowed) {
+  const TestLab lab({"--rail-rate", "none"});
   EXPECT_EQ(say(lab, "1", "tc qdisc show dev enp1s0f0np0").find("tbf"), std::string::npos);
-  EXPECT_FALSE(load_cluster(lab.folder / "cluster.yaml").fabric->half_rate);
-  const Outcome slow = lab.yoke({"lab", "fault", "--name", lab.name, "slow-half", "--node", "1", "--half", "A"});
+  EXPECT_FALSE(spec::load_cluster(lab.folder / "cluster.yaml").fabric->rail_rate);
+  const Outcome slow = lab.yoke({"lab", "fault", "--name", lab.name, "slow-rail", "--node", "1", "--rail", "A"});
   EXPECT_EQ(slow.exit_status, 11);
-  EXPECT_NE(slow.err.find("start it without --unshaped"), std::string::npos) << slow.err;
-  EXPECT_NE(lab.yoke({"lab", "status", "--name", lab.name}).out.find("halves unshaped"), std::string::npos);
+  EXPECT_NE(slow.err.find("start it without --rail-rate none"), std::string::npos) << slow.err;
+  EXPECT_NE(lab.yoke({"lab", "status", "--name", lab.name}).out.find("rails unshaped"), std::string::npos);
 }
 
 TEST_F(LabFaults, WhatCannotBeHadOrIsNotKnownIsSaid) {
   const TestLab lab;
   const Outcome skew = lab.yoke({"lab", "fault", "--name", lab.name, "clock-skew", "--node", "1"});
   EXPECT_EQ(skew.exit_status, 11);
-  EXPECT_NE(skew.err.find("no namespace for the wall clock"), std::string::npos) << skew.err;
-  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "half-dwon", "--node", "1"}).exit_status, 2);
-  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "half-down"}).exit_status, 2);
-  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "half-down", "--node", "7"}).exit_status, 5);
-  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "half-down", "--node", "1", "--half", "C"}).exit_status, 2);
-  EXPECT_NE(lab.yoke({"lab", "fault"}).out.find("slow-half"), std::string::npos);
+  EXPECT_NE(skew.err.find("a lab cannot skew a clock"), std::string::npos) << skew.err;
+  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "rail-dwon", "--node", "1"}).exit_status, 2);
+  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "rail-down"}).exit_status, 2);
+  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "rail-down", "--node", "7"}).exit_status, 5);
+  EXPECT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "rail-down", "--node", "1", "--rail", "C"}).exit_status, 2);
+  EXPECT_NE(lab.yoke({"lab", "fault"}).out.find("slow-rail"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

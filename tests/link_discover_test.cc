@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/check_findings.h"
 #include "tests/mistake.h"
 #include "yoke/base/clock.h"
@@ -10,11 +13,12 @@
 #include "yoke/lab/layout.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 using namespace literals;
 using testing::Contains;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -59,7 +63,7 @@ TEST_F(LinkDiscover, APairGivesTheLabsOwnClusterFileByteForByte) {
   const Outcome outcome = lab.yoke({"link", "discover", "-o", "found.yaml"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("Topology: a cable between two nodes, as beacons show."));
-  EXPECT_THAT(outcome.out, HasSubstr("The cluster file is found.yaml."));
+  EXPECT_THAT(outcome.out, EndsWith("The cluster file is found.yaml.\nNext: yoke link setup --cluster found.yaml\n"));
   EXPECT_EQ(read_file(lab.folder / "found.yaml"), own);
 }
 
@@ -72,7 +76,7 @@ TEST_F(LinkDiscover, AFileThatIsThereIsReplacedOnlyWhenAsked) {
   EXPECT_THAT(refused.err, HasSubstr("--force replaces it"));
   EXPECT_EQ(read_file(lab.folder / "mine.yaml"), "mine\n");
   EXPECT_EQ(lab.yoke({"link", "discover", "-o", "mine.yaml", "--force", "--json"}).exit_status, 0);
-  EXPECT_EQ(load_cluster(lab.folder / "mine.yaml").nodes.size(), 2U);
+  EXPECT_EQ(spec::load_cluster(lab.folder / "mine.yaml").nodes.size(), 2U);
 }
 
 TEST_F(LinkDiscover, ThreeInARingAreFoundFromTheirAddresses) {
@@ -80,11 +84,11 @@ TEST_F(LinkDiscover, ThreeInARingAreFoundFromTheirAddresses) {
   // Not in the order of the ring's cables, which decide.
   const Outcome outcome = discover_there(lab, {"10.77.0.1", "root@10.77.0.3", "10.77.0.2", "--user", "root", "--json"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.out << outcome.err;
-  const Cluster own = load_cluster(lab.folder / "cluster.yaml");
-  const Cluster found = cluster_from_json(*json_of(outcome).find("cluster"));
+  const spec::Cluster own = spec::load_cluster(lab.folder / "cluster.yaml");
+  const spec::Cluster found = from_json<spec::Cluster>(*json_of(outcome).find("cluster"));
   EXPECT_EQ(found.nodes, own.nodes);
   EXPECT_EQ(found.hardware, own.hardware);
-  EXPECT_EQ(found.fabric->topology, Topology::kRing);
+  EXPECT_EQ(found.fabric->topology, spec::Topology::kRing);
   EXPECT_EQ(found.fabric->subnets, own.fabric->subnets);
   EXPECT_EQ(found.fabric->mtu, 9000);
   EXPECT_THAT(rules(json_of(outcome)), IsEmpty());
@@ -104,16 +108,18 @@ TEST_F(LabTimingLinkDiscover, FourAtASwitchAreFoundInUnderTenSeconds) {
 }
 
 TEST_F(LinkDiscover, FourAsFromTheFactoryGetThePlanThatTheLabWouldHaveMade) {
-  const TestLab lab({"--nodes", "4", "--topology", "ring", "--bare"});
+  const TestLab lab({"--nodes", "4", "--topology", "ring", "--unconfigured"});
   const Outcome outcome = lab.yoke({"link", "discover", "--json"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
-  const Cluster expected = lab_cluster(lay_out_lab({.name = lab.name, .nodes = 4, .topology = Topology::kRing}));
-  EXPECT_EQ(print_cluster(cluster_from_json(*json_of(outcome).find("cluster"))), print_cluster(expected));
+  const spec::Cluster expected =
+      lab::lab_cluster(lab::lay_out_lab({.name = lab.name, .nodes = 4, .topology = spec::Topology::kRing}));
+  EXPECT_EQ(spec::print_cluster(from_json<spec::Cluster>(*json_of(outcome).find("cluster"))),
+            spec::print_cluster(expected));
   EXPECT_EQ(json_of(outcome).find("adopted")->text, "false");
 }
 
 TEST_F(LinkDiscover, WithoutAnyAddressBeaconsProposeAndSshConfirms) {
-  const TestLab lab({"--nodes", "4", "--topology", "ring", "--bare"});
+  const TestLab lab({"--nodes", "4", "--topology", "ring", "--unconfigured"});
   std::vector<Process> announcers;
   for (const char* node : {"2", "3", "4"}) {
     announcers.push_back(start_there(lab, node, {"yoke", "link", "discover", "--announce"}));
@@ -125,11 +131,11 @@ TEST_F(LinkDiscover, WithoutAnyAddressBeaconsProposeAndSshConfirms) {
   }
   const Outcome outcome = discover_there(lab, {"--json", "--name", "desk"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
-  const Cluster found = cluster_from_json(*json_of(outcome).find("cluster"));
+  const spec::Cluster found = from_json<spec::Cluster>(*json_of(outcome).find("cluster"));
   EXPECT_EQ(found.name, "desk");
   ASSERT_EQ(found.nodes.size(), 4U);  // the one across the ring is heard by its neighbours only
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(found.nodes[i].name, fmt::format("spark-{}", i + 1));
-  EXPECT_EQ(found.fabric->topology, Topology::kRing);
+  EXPECT_EQ(found.fabric->topology, spec::Topology::kRing);
 }
 
 TEST_F(LinkDiscover, ABeaconWithoutATrustedHostKeyStaysOut) {
@@ -143,12 +149,12 @@ TEST_F(LinkDiscover, ABeaconWithoutATrustedHostKeyStaysOut) {
   EXPECT_THAT(outcome.err, HasSubstr("host key"));
 }
 
-TEST_F(LinkDiscover, ACutHalfIsToldOfItsNodeAndTheRestIsFound) {
+TEST_F(LinkDiscover, ACutRailIsReportedForItsNodeAndTheRestIsFound) {
   const TestLab lab;
-  ASSERT_TRUE(lab.yoke({"lab", "fault", "half-down", "--name", lab.name, "--node", "2", "--half", "B"}).ok());
+  ASSERT_TRUE(lab.yoke({"lab", "fault", "rail-down", "--name", lab.name, "--node", "2", "--rail", "B"}).ok());
   const Outcome outcome = lab.yoke({"link", "discover", "--json"});
   ASSERT_EQ(outcome.exit_status, 1) << outcome.err;
-  EXPECT_THAT(rules(json_of(outcome)), testing::ElementsAre("half-down:spark-2"));
+  EXPECT_THAT(rules(json_of(outcome)), testing::ElementsAre("rail-down:spark-2"));
   EXPECT_EQ(json_of(outcome).find("topology")->text, "direct");
   EXPECT_EQ(json_of(outcome).find("segments")->items.size(), 1U);
 }
@@ -162,7 +168,7 @@ TEST_F(LinkDiscover, ASilentNodeIsNamedAndNoFileIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(lab.folder / "found.yaml"));
 }
 
-TEST_F(LinkDiscover, WithoutTheRightToRawSocketsAddressesTellTheCabling) {
+TEST_F(LinkDiscover, WithoutTheRightToRawSocketsAddressesShowTheCabling) {
   if (!find_program("setpriv")) GTEST_SKIP() << "setpriv is not installed";
   const TestLab lab;
   const Outcome outcome =
@@ -177,14 +183,14 @@ TEST_F(LinkDiscover, WithoutTheRightToRawSocketsAddressesTellTheCabling) {
   EXPECT_THAT(nothing.err, HasSubstr("spark-1 cannot send beacons"));
 }
 
-TEST_F(LinkDiscover, WithoutAnyAddressAndWithoutRawSocketsLldpTellsTheCabling) {
+TEST_F(LinkDiscover, WithoutAnyAddressAndWithoutRawSocketsLldpShowsTheCabling) {
   if (const auto why = why_no_labs({"setpriv", "lldpd", "lldpcli"})) GTEST_SKIP() << *why;
-  const TestLab lab({"--bare"});
+  const TestLab lab({"--unconfigured"});
   std::vector<Process> daemons;
   for (const char* node : {"1", "2"}) {
     daemons.push_back(start_there(lab, node, {"sh", "-c", "mkdir -p /run/lldpd; exec lldpd -d -I 'en*np*'"}));
   }
-  // Until each node knows the other on both of its halves.
+  // Until each node knows the other on both of its rails.
   const auto knows_both = [&](const char* node) {
     const std::string known = lab.exec(node, {"lldpcli", "-f", "keyvalue", "show", "neighbors"}).out;
     return known.find("enp1s0f0np0.chassis.name=") != std::string::npos &&
@@ -192,8 +198,11 @@ TEST_F(LinkDiscover, WithoutAnyAddressAndWithoutRawSocketsLldpTellsTheCabling) {
   };
   const Deadline deadline = Deadline::after(60_s);
   while (!(knows_both("1") && knows_both("2"))) {
-    ASSERT_FALSE(deadline.expired()) << "lldpd does not find the other node";
-    for (const char* node : {"1", "2"}) lab.exec(node, {"lldpcli", "update"});
+    ASSERT_FALSE(deadline.expired()) << lab.exec("1", {"lldpcli", "show", "neighbors"}).describe()
+                                     << lab.exec("2", {"lldpcli", "show", "neighbors"}).describe();
+    // It sends at its start, every second for a while when it meets a neighbour, and else every 30 s. Asking it to send
+    // ('lldpcli update') puts that off each time.
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
   const Outcome outcome = lab.exec(
       "1", {"setpriv", "--bounding-set=-net_raw", "yoke", "link", "discover", "10.77.0.1", "10.77.0.2", "--json"});
@@ -213,7 +222,7 @@ struct Foreign {
 class LinkDiscoverForeign : public LinkDiscover, public testing::WithParamInterface<Foreign> {};
 
 TEST_P(LinkDiscoverForeign, IsAdoptedAsItIs) {
-  const TestLab lab({"--bare"});
+  const TestLab lab({"--unconfigured"});
   for (std::size_t i = 0; i < GetParam().scripts.size(); ++i) {
     const Outcome outcome = lab.exec(std::to_string(i + 1), {"sh", "-ec", GetParam().scripts[i]});
     ASSERT_TRUE(outcome.ok()) << outcome.describe();
@@ -225,8 +234,8 @@ TEST_P(LinkDiscoverForeign, IsAdoptedAsItIs) {
   EXPECT_EQ(found.find("set_up_by")->text, GetParam().set_up_by);
   EXPECT_EQ(found.find("adopted")->text, "true");
   EXPECT_EQ(rules(found), GetParam().rules);
-  const Cluster cluster = cluster_from_json(*found.find("cluster"));
-  EXPECT_EQ(cluster.fabric->mtu, 1500);
+  const spec::Cluster cluster = from_json<spec::Cluster>(*found.find("cluster"));
+  EXPECT_EQ(cluster.fabric->mtu, 9000) << "what is wanted, not what was found";
   EXPECT_EQ(addresses_of(lab, "2"), before);
   EXPECT_EQ(findings_in(lab.yoke({"check", "--no-measure", "--json", "--cluster", "found.yaml"})), GetParam().check);
 }
@@ -239,20 +248,22 @@ INSTANTIATE_TEST_SUITE_P(
                  "ip addr add 192.168.100.11/24 dev enp1s0f0np0; ip addr add 192.168.101.11/24 dev enP2p1s0f0np0"},
                 "NVIDIA's two-Spark playbook",
                 {"mtu-small:spark-1", "mtu-small:spark-2"},
-                ""},
+                "mtu-small spark-1 enp1s0f0np0, enP2p1s0f0np0\nmtu-small spark-2 enp1s0f0np0, enP2p1s0f0np0\n"},
         Foreign{"NvidiasScript",
                 {"ip addr add 192.168.0.1/24 dev enp1s0f0np0; ip addr add 192.168.0.2/24 dev enP2p1s0f0np0",
                  "ip addr add 192.168.0.3/24 dev enp1s0f0np0; ip addr add 192.168.0.4/24 dev enP2p1s0f0np0"},
                 "NVIDIA's cluster script",
                 {"subnet-shared:spark-1", "subnet-shared:spark-2", "mtu-small:spark-1", "mtu-small:spark-2"},
-                "subnet-shared spark-1 enP2p1s0f0np0\nsubnet-shared spark-2 enP2p1s0f0np0\n"},
+                "subnet-shared spark-1 enP2p1s0f0np0\nsubnet-shared spark-2 enP2p1s0f0np0\n"
+                "mtu-small spark-1 enp1s0f0np0, enP2p1s0f0np0\nmtu-small spark-2 enp1s0f0np0, enP2p1s0f0np0\n"},
         Foreign{"NvidiasLinkLocal",
                 {"ip addr add 169.254.35.62/16 scope link dev enp1s0f0np0",
                  "ip addr add 169.254.7.9/16 scope link dev enp1s0f0np0"},
                 "NVIDIA's netplan file for link-local addresses",
-                {"half-unaddressed:spark-1", "half-unaddressed:spark-2", "link-local-addresses:all",
+                {"rail-unaddressed:spark-1", "rail-unaddressed:spark-2", "link-local-addresses:all",
                  "mtu-small:spark-1", "mtu-small:spark-2"},
-                ""}),
+                "rail-unlisted spark-1 enP2p1s0f0np0\nrail-unlisted spark-2 enP2p1s0f0np0\n"
+                "mtu-small spark-1 enp1s0f0np0\nmtu-small spark-2 enp1s0f0np0\n"}),
     [](const auto& test) { return test.param.name; });
 
 TEST_F(LinkDiscover, MistakesGetOneClearErrorWithAHint) {
@@ -293,4 +304,4 @@ TEST_F(LinkDiscover, MistakesGetOneClearErrorWithAHint) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

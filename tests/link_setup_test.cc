@@ -4,9 +4,10 @@
 
 #include "tests/check_findings.h"
 #include "tests/lab_fixture.h"
+#include "tests/terminal.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 using testing::HasSubstr;
@@ -37,16 +38,32 @@ void run_on_nodes(const TestLab& lab, const std::vector<std::string>& scripts) {
   }
 }
 
-TEST_F(LinkSetupReplaces, TheSharedSubnetOfNvidiasScriptByOneForEachHalfAndUndoBringsItBack) {
-  const TestLab lab({"--bare"});
-  // With what an owner may have added: a second address, a route over the first half, one in a table of its own.
+// An interrupt is no "no": a script that goes on after it must see that nothing was decided.
+TEST_F(LinkSetupReplaces, NothingAtCtrlCAndTheStatusSaysSo) {
+  const TestLab lab;
+  const std::string before = network_of(lab);
+  Terminal terminal(lab.folder, {"link", "setup"});
+  ASSERT_TRUE(terminal.shows(" (d: show them in full)? [y/N] ")) << terminal.screen();
+  // What changes fits a screen; the files themselves come when asked for.
+  EXPECT_THAT(terminal.screen(), HasSubstr("netplan file (keeps it after a reboot) (spark-1, spark-2)"));
+  EXPECT_THAT(terminal.screen(), Not(HasSubstr("ethernets:")));
+  terminal.type("d\n");
+  ASSERT_TRUE(terminal.shows("ethernets:")) << terminal.screen();
+  terminal.type("\x03");
+  EXPECT_EQ(terminal.exit_status(), 130) << terminal.screen();
+  EXPECT_EQ(network_of(lab), before);
+}
+
+TEST_F(LinkSetupReplaces, TheSharedSubnetOfNvidiasScriptByOneForEachRailAndUndoBringsItBack) {
+  const TestLab lab({"--unconfigured"});
+  // With what an owner may have added: a second address, a route over the first rail, one in a table of its own.
   run_on_nodes(lab, {"ip addr add 192.168.0.1/24 dev enp1s0f0np0; ip addr add 192.168.0.2/24 dev enP2p1s0f0np0",
                      "ip addr add 192.168.0.3/24 dev enp1s0f0np0; ip addr add 192.168.0.4/24 brd + dev enP2p1s0f0np0; "
                      "ip addr add 192.168.0.14/24 dev enP2p1s0f0np0 label enP2p1s0f0np0:1; "
                      "ip route add 10.9.0.0/16 via 192.168.0.9 dev enp1s0f0np0; "
                      "ip route add 10.0.9.0/24 dev enP2p1s0f0np0 table 101"});
   const std::string before = network_of(lab);
-  ASSERT_TRUE(lab.yoke({"link", "discover", "--readdress", "-o", "new.yaml"}).ok());
+  ASSERT_TRUE(lab.yoke({"link", "discover", "--new-addresses", "-o", "new.yaml"}).ok());
   const Outcome dry = lab.yoke({"link", "setup", "--dry-run", "--cluster", "new.yaml"});
   EXPECT_THAT(dry.out, HasSubstr("ip address add 192.168.100.2/24 dev enp1s0f0np0\n"
                                  "      ip address del 192.168.0.3/24 dev enp1s0f0np0"));
@@ -82,11 +99,11 @@ TEST_F(LinkSetupReplaces, AWrongPrefixLengthByTheClusterFiles) {
 
 TEST_F(LinkSetupReplaces, NothingWhereSshComesInByIt) {
   const TestLab lab;
-  // The cluster file has a name; only ssh knows that it leads to the half that gets another address.
-  Cluster cluster = load_cluster(lab.folder / "cluster.yaml");
+  // The cluster file has a name; only ssh knows that it leads to the rail that gets another address.
+  spec::Cluster cluster = spec::load_cluster(lab.folder / "cluster.yaml");
   cluster.nodes[1].address = "far";
-  cluster.nodes[1].halves[0].address = *parse_ipv4_prefix("192.168.100.77/24");
-  write_file_atomically(lab.folder / "named.yaml", print_cluster(cluster));
+  cluster.nodes[1].rails[0].address = *parse_ipv4_prefix("192.168.100.77/24");
+  write_file_atomically(lab.folder / "named.yaml", spec::print_cluster(cluster));
   run_on_nodes(lab, {"echo '192.168.100.2 far' >> /etc/hosts; sed 's/^[^ ]*/far/' /root/.ssh/known_hosts > /run/k; "
                      "cat /run/k >> /root/.ssh/known_hosts"});
   const std::string before = network_of(lab);
@@ -96,7 +113,7 @@ TEST_F(LinkSetupReplaces, NothingWhereSshComesInByIt) {
   EXPECT_EQ(network_of(lab), before);
 }
 
-TEST_F(LinkSetupReplaces, NothingWhileAnotherNetplanProfileMeansAHalf) {
+TEST_F(LinkSetupReplaces, NothingWhileAnotherNetplanProfileMeansARail) {
   if (!find_program("netplan")) GTEST_SKIP() << "netplan is not installed";
   const TestLab lab;
   run_on_nodes(lab,
@@ -116,4 +133,4 @@ TEST_F(LinkSetupReplaces, NothingWhileAnotherNetplanProfileMeansAHalf) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -7,7 +7,7 @@
 #include "tests/terminal.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 using testing::HasSubstr;
@@ -18,13 +18,13 @@ constexpr const char* kSudoAsks = "alice ALL=(ALL) ALL";
 
 // A bare lab in whose nodes alice may log in to every other, and the cluster file that says so.
 struct AlicesLab : TestLab {
-  explicit AlicesLab(const std::string& sudoers) : TestLab({"--bare"}) {
-    Cluster cluster = load_cluster(folder / "cluster.yaml");
+  explicit AlicesLab(const std::string& sudoers) : TestLab({"--unconfigured"}) {
+    spec::Cluster cluster = spec::load_cluster(folder / "cluster.yaml");
     for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
       const std::string node = std::to_string(i + 1);
       cluster.nodes[i].user = "alice";
-      cluster.nodes[i].halves = {{"enp1s0f0np0", *parse_ipv4_prefix("192.168.100." + node + "/24")},
-                                 {"enP2p1s0f0np0", *parse_ipv4_prefix("192.168.101." + node + "/24")}};
+      cluster.nodes[i].rails = {{"enp1s0f0np0", *parse_ipv4_prefix("192.168.100." + node + "/24")},
+                                {"enP2p1s0f0np0", *parse_ipv4_prefix("192.168.101." + node + "/24")}};
       const Outcome made =
           exec(node, {"sh", "-ec",
                       fmt::format("useradd -m -s /bin/sh alice; echo 'alice:{}' | chpasswd; cp -r /root/.ssh "
@@ -33,7 +33,7 @@ struct AlicesLab : TestLab {
       if (!made.ok()) throw Error(ErrorCode::kUnavailable, made.describe() + made.err);
       allow(node, sudoers);
     }
-    write_file_atomically(folder / "cluster.yaml", print_cluster(cluster));
+    write_file_atomically(folder / "cluster.yaml", spec::print_cluster(cluster));
     const Outcome copied = run_yoke(exec_arguments("1", {"sh", "-c", "cat > /home/alice/cluster.yaml"}),
                                     {.folder = folder, .input_file = folder / "cluster.yaml"});
     if (!copied.ok()) throw Error(ErrorCode::kUnavailable, copied.describe());
@@ -82,15 +82,16 @@ TEST_F(LinkSudo, WithoutAQuestionItIsAsForRoot) {
   expect_setup_and_undo_work(AlicesLab("alice ALL=(ALL) NOPASSWD: ALL"));
 }
 
-TEST_F(LinkSudo, ThatAsksIsToldWithALineThatLetsThisProgramAlone) {
+TEST_F(LinkSudo, ThatAsksIsReportedWithALineThatLetsThisProgramAlone) {
   const AlicesLab lab(kSudoAsks);
   const std::string before = lab.network();
   for (const char* node : {"1", "2"}) {
     const Outcome refused = lab.alice("link setup --yes");
     ASSERT_EQ(refused.exit_status, 6) << refused.out << refused.err;
-    EXPECT_THAT(refused.err, HasSubstr(fmt::format("spark-{}: this needs root, and for alice sudo says: a password is "
-                                                   "required",
-                                                   node)));
+    EXPECT_THAT(refused.err,
+                HasSubstr(fmt::format("spark-{}: this needs root, and for alice sudo prints: a password is "
+                                      "required",
+                                      node)));
     EXPECT_EQ(lab.network(), before);
     const std::size_t begin = refused.err.find("alice ALL=(root) NOPASSWD: sha256:");
     ASSERT_NE(begin, std::string::npos) << refused.err;
@@ -144,4 +145,4 @@ TEST_F(LinkSudo, WhatANodeDoesNotLetUsWriteIsNoQuestionOfSshs) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

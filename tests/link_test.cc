@@ -1,6 +1,9 @@
 // yoke link in labs: setup and undo on real namespaces, files and sshd; faults found by measuring.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <limits>
 #include <thread>
 
 #include "tests/lab_fixture.h"
@@ -9,7 +12,7 @@
 #include "yoke/base/text.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -17,13 +20,13 @@ using namespace literals;
 
 // A lab as from the factory, whose cluster file yet tells what setup is to make of it.
 struct BareLab : TestLab {
-  BareLab() : TestLab({"--bare"}) {
-    Cluster cluster = load_cluster(folder / "cluster.yaml");
+  BareLab() : TestLab({"--unconfigured"}) {
+    spec::Cluster cluster = spec::load_cluster(folder / "cluster.yaml");
     for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
-      cluster.nodes[i].halves = {{"enp1s0f0np0", *parse_ipv4_prefix(fmt::format("192.168.100.{}/24", i + 1))},
-                                 {"enP2p1s0f0np0", *parse_ipv4_prefix(fmt::format("192.168.101.{}/24", i + 1))}};
+      cluster.nodes[i].rails = {{"enp1s0f0np0", *parse_ipv4_prefix(fmt::format("192.168.100.{}/24", i + 1))},
+                                {"enP2p1s0f0np0", *parse_ipv4_prefix(fmt::format("192.168.101.{}/24", i + 1))}};
     }
-    write_file_atomically(folder / "cluster.yaml", print_cluster(cluster));
+    write_file_atomically(folder / "cluster.yaml", spec::print_cluster(cluster));
   }
 
   // All that setup may touch: files with owner, mode and bytes; addresses, MTU and state; kernel settings.
@@ -48,7 +51,7 @@ void expect_restored(const BareLab& lab, const std::vector<std::string>& before,
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_EQ(now[i], before[i]) << when << ", node " << i + 1;
 }
 
-std::vector<std::string> rules_in(const Outcome& outcome) {
+std::vector<std::string> rules_of_findings(const Outcome& outcome) {
   std::vector<std::string> rules;
   const Document result = parse_json(outcome.out, "link test");
   if (const Document* findings = result.find("findings")) {
@@ -216,14 +219,14 @@ struct LinkFault {
   const char* word;  // that its finding must hold
 };
 const std::vector<LinkFault> kLinkFaults = {
-    {{"half-down", "--node", "2", "--half", "B"}, "half-down", "enP2p1s0f0np0 on spark-2 is down"},
-    {{"half-unaddressed", "--node", "2", "--half", "A"},
-     "half-unaddressed",
+    {{"rail-down", "--node", "2", "--rail", "B"}, "rail-down", "enP2p1s0f0np0 on spark-2 is down"},
+    {{"rail-unaddressed", "--node", "2", "--rail", "A"},
+     "rail-unaddressed",
      "(enp1s0f0np0) on spark-2 has no IPv4 address"},
-    {{"slow-half", "--node", "1", "--half", "B"}, "half-degraded", "half B"},
-    {{"mtu-mismatch", "--node", "2", "--half", "A"}, "mtu-differs", "spark-2 has MTU 1500"},
+    {{"slow-rail", "--node", "1", "--rail", "B"}, "rail-degraded", "rail B"},
+    {{"mtu-mismatch", "--node", "2", "--rail", "A"}, "mtu-differs", "spark-2 has MTU 1500"},
     {{"management-only", "--node", "1"}, "route-elsewhere", "enP7s7"},
-    {{"firewall", "--node", "2"}, "half-dead", "firewall"},
+    {{"firewall", "--node", "2"}, "rail-dead", "firewall"},
 };
 
 struct LabTimingLink : LinkSetupLab {};
@@ -238,7 +241,7 @@ TEST_F(LabTimingLink, FaultsAreFoundByMeasuringAndGoneAfterwards) {
     ASSERT_TRUE(made.ok()) << made.err;
     const Outcome found = lab.yoke(test);
     EXPECT_EQ(found.exit_status, 1) << found.out << found.err;
-    const Rules rules = rules_in(found);
+    const Rules rules = rules_of_findings(found);
     EXPECT_NE(std::find(rules.begin(), rules.end(), one.rule), rules.end()) << found.out;
     EXPECT_NE(found.out.find(one.word), std::string::npos) << found.out;
     ASSERT_TRUE(lab.yoke({"lab", "fault", "clear", "--name", lab.name}).ok());
@@ -264,10 +267,10 @@ constexpr std::string_view kLatencyProgram =
     "echo ' 8       1000          1.42           1.93         1.47     \t       1.47        \t0.00   \t\t1.57    "
     "\t\t1.93'\n";
 
-TEST_F(LinkSetupLab, WithRdmaItDrivesPerftestOnBothHalvesByDeviceAndGid) {
+TEST_F(LinkSetupLab, WithRdmaItDrivesPerftestOnBothRailsByDeviceAndGid) {
   const TestLab lab;
   // The drift of one table: the index must be looked up, not assumed.
-  ASSERT_TRUE(lab.yoke({"lab", "fault", "gid-drift", "--node", "1", "--half", "B", "--name", lab.name}).ok());
+  ASSERT_TRUE(lab.yoke({"lab", "fault", "gid-drift", "--node", "1", "--rail", "B", "--name", lab.name}).ok());
   for (const char* node : {"1", "2"}) {
     for (const auto& [program, text] :
          {std::pair{"ib_write_bw", kBandwidthProgram}, std::pair{"ib_write_lat", kLatencyProgram}}) {
@@ -290,7 +293,7 @@ TEST_F(LinkSetupLab, WithRdmaItDrivesPerftestOnBothHalvesByDeviceAndGid) {
   for (const Document& phase : pair.find("phases")->items) {
     if (phase.find("kind")->text != "together") continue;
     together = 0;
-    for (const Document& rate : phase.find("rates")->items) together += from_document<double>(*rate.find("rate"));
+    for (const Document& rate : phase.find("rates")->items) together += from_json<double>(*rate.find("rate"));
   }
   EXPECT_NEAR(together, (92.57 + 97.28) * 1e9, 1e6);
   const std::string log = lab.exec("1", {"cat", "/run/perftest.log"}).out;
@@ -310,36 +313,53 @@ TEST_F(LinkSetupLab, ARingIsMeasuredCableByCableAndSetUpWithItsRoutes) {
   for (const Document& step : plan.find("steps")->items) {
     if (step.find("kind")->text != "route" && step.find("kind")->text != "interface") continue;
     routes += step.find("kind")->text == "route";
-    EXPECT_EQ(step.find("state")->text, "already") << step.find("says")->text;
+    EXPECT_EQ(step.find("state")->text, "already") << step.find("description")->text;
   }
   EXPECT_EQ(routes, 12);
 }
 
-double rate_of(const Document& pair, const std::string& kind, std::size_t index) {
-  std::size_t seen = 0;
+// Of each phase in its order: the bits per second of its rails together.
+std::vector<double> rates_of(const Document& pair, std::string_view kind) {
+  std::vector<double> rates;
   for (const Document& phase : pair.find("phases")->items) {
-    if (phase.find("kind")->text != kind || seen++ != index) continue;
-    double sum = 0;
-    for (const Document& rate : phase.find("rates")->items) sum += from_document<double>(*rate.find("rate"));
-    return sum;
+    if (phase.find("kind")->text != kind) continue;
+    double& sum = rates.emplace_back();
+    for (const Document& rate : phase.find("rates")->items) sum += from_json<double>(*rate.find("rate"));
   }
-  return 0;
+  return rates;
 }
 
-TEST_F(LabTimingLink, EachHalfReachesItsShapedRateAndBothTogetherTwice) {
+// The phase with the lowest median.
+double least_median(const std::array<std::vector<double>, 3>& measurements) {
+  double least = std::numeric_limits<double>::max();
+  for (std::size_t phase = 0; phase < measurements[0].size(); ++phase) {
+    std::array<double, 3> rates = {measurements[0][phase], measurements[1][phase], measurements[2][phase]};
+    std::ranges::sort(rates);
+    least = std::min(least, rates[1]);
+  }
+  return least;
+}
+
+// Of three measurements, as this machine may be one guest of many: each phase's median.
+TEST_F(LabTimingLink, EachRailReachesItsShapedRateAndBothTogetherTwice) {
   const TestLab lab;
-  const Outcome test = lab.yoke({"link", "test", "--seconds", "0.7", "--json"});
-  ASSERT_FALSE(test.out.empty()) << test.err;
-  const Document pair = parse_json(test.out, "test").find("pairs")->items.at(0);
-  double least = rate_of(pair, "alone", 0);
-  for (std::size_t i = 1; i < 4; ++i) least = std::min(least, rate_of(pair, "alone", i));
-  const double together = std::min(rate_of(pair, "together", 0), rate_of(pair, "together", 1));
-  EXPECT_GE(least, 0.95 * 2e9) << test.out;
-  EXPECT_GE(together, 1.9 * least) << test.out;
-  EXPECT_EQ(test.exit_status, 0) << test.out;
-  EXPECT_EQ(rules_in(test), Rules{});
-  EXPECT_NE(test.out.find("\"time_16k\""), std::string::npos) << "the real all-reduce was run";
+  std::array<std::vector<double>, 3> alone, together;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Outcome test = lab.yoke({"link", "test", "--seconds", "0.7", "--json"});
+    ASSERT_FALSE(test.out.empty()) << test.err;
+    const Document pair = parse_json(test.out, "test").find("pairs")->items.at(0);
+    alone[i] = rates_of(pair, "alone");
+    together[i] = rates_of(pair, "together");
+    ASSERT_EQ(alone[i].size(), 4U) << test.out;
+    ASSERT_EQ(together[i].size(), 2U) << test.out;
+    EXPECT_EQ(test.exit_status, 0) << test.out;
+    EXPECT_EQ(rules_of_findings(test), Rules{});
+    EXPECT_NE(test.out.find("\"small_time\""), std::string::npos) << "the real all-reduce was run";
+  }
+  const double least = least_median(alone);
+  EXPECT_GE(least, 0.95 * 2e9) << testing::PrintToString(alone);
+  EXPECT_GE(least_median(together), 1.9 * least) << testing::PrintToString(together);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -1,4 +1,4 @@
-// An answer that takes seconds, for tests that do something to its processes meanwhile.
+// Commands that take seconds, for tests that do something to their processes meanwhile.
 #pragma once
 #include <cstdlib>
 #include <filesystem>
@@ -8,18 +8,12 @@
 
 #include "tests/engine_fixture.h"
 
-namespace yoke {
+namespace yoke::tests {
 
 // Runs under a mark by which its processes are found.
-struct LongRun {
-  explicit LongRun(const std::filesystem::path& folder, std::vector<std::string> more = {"--ranks", "2"},
-                   const std::string& model = kNano) {
-    // A sanitizer makes a token take half a second.
-    const std::string tokens = build_info().sanitizers.empty() ? "200" : "40";
-    std::vector<std::string> argv = {YOKE_PROGRAM, "run", model,  "-p",        kQuestion, "--logit-bias",
-                                     "2044=-inf",  "-n",  tokens, "--threads", "1"};
-    argv.insert(argv.end(), more.begin(), more.end());
-    process.emplace(Command{.argv = argv, .environment = {{kMark, mark}}, .folder = folder});
+struct MarkedRun {
+  MarkedRun(const std::filesystem::path& folder, std::vector<std::string> argv) {
+    process.emplace(Command{.argv = std::move(argv), .environment = {{kMark, mark}}, .folder = folder});
   }
   std::string read_until(std::size_t bytes) {
     std::string text;
@@ -50,4 +44,21 @@ struct LongRun {
   std::optional<Process> process;
 };
 
-}  // namespace yoke
+// One long answer.
+struct LongRun : MarkedRun {
+  explicit LongRun(const std::filesystem::path& folder, const std::vector<std::string>& more = {"--ranks", "2"},
+                   const std::string& model = kNano)
+      : MarkedRun(folder, argv_of(more, model)) {}
+
+  static std::vector<std::string> argv_of(const std::vector<std::string>& more, const std::string& model) {
+    // On `ref` it takes seconds: what a test does to it comes in mid-answer on a busy machine too. A sanitizer makes a
+    // token take half a second.
+    const std::string tokens = build_info().sanitizers.empty() ? "200" : "40";
+    std::vector<std::string> argv = {YOKE_PROGRAM, "run",  model,       "-p", kQuestion,   "--logit-bias", "2044=-inf",
+                                     "-n",         tokens, "--threads", "1",  "--backend", "ref"};
+    argv.insert(argv.end(), more.begin(), more.end());
+    return argv;
+  }
+};
+
+}  // namespace yoke::tests

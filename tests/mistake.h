@@ -7,7 +7,7 @@
 
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::tests {
 
 struct Mistake {
   const char* name;
@@ -23,4 +23,4 @@ inline void expect_clear_error(const Outcome& outcome, const Mistake& mistake) {
   EXPECT_THAT(outcome.err, testing::HasSubstr(mistake.hint));
 }
 
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -16,7 +16,7 @@
 #include "yoke/text/tokenizer.h"
 #include "yoke/weights/model_files.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,35 +67,35 @@ TEST_F(ModelCommands, AMadeModelIsShownAsWhatWasAskedFor) {
 TEST_F(ModelCommands, TheTokenizerOfAMadeModelHasATextForEveryId) {
   ASSERT_EQ(yoke({"model", "make", "--shape", "llama-2-7b", "--format", "w4a16", "--layers", "1", "made"}).exit_status,
             0);
-  const Tokenizer tokenizer = Tokenizer::load(scratch.path() / "made/tokenizer.json");
+  const text::Tokenizer tokenizer = text::Tokenizer::load(scratch.path() / "made/tokenizer.json");
   ASSERT_EQ(tokenizer.size(), 32000);
   std::set<std::string> texts;
-  for (TokenId id = 2048; id < tokenizer.size(); ++id) {
+  for (text::TokenId id = 2048; id < tokenizer.size(); ++id) {
     const std::string text = tokenizer.decode(std::vector{id});
     EXPECT_TRUE(texts.insert(text).second) << text;
     EXPECT_EQ(tokenizer.encode(text), std::vector{id}) << "so that text fed back is the same tokens";
   }
   const std::string prompt = "Which cable joins two units? Ünïcode, too.\n";
   EXPECT_EQ(tokenizer.decode(tokenizer.encode(prompt)), prompt);
-  const Tokenizer nano = Tokenizer::load(fs::path(kNanoFolder) / "tokenizer.json");
+  const text::Tokenizer nano = text::Tokenizer::load(fs::path(kNanoFolder) / "tokenizer.json");
   EXPECT_EQ(tokenizer.encode(prompt), nano.encode(prompt));
   EXPECT_EQ(tokenizer.encode("<|end|>"), nano.encode("<|end|>")) << "a user's text is never a special token";
   EXPECT_GT(tokenizer.encode("<|end|>").size(), 1U);
   EXPECT_TRUE(tokenizer.is_special(*tokenizer.find("<|end|>")));
-  EXPECT_NO_THROW(ChatTemplate::load(scratch.path() / "made"));
+  EXPECT_NO_THROW(text::ChatTemplate::load(scratch.path() / "made"));
 }
 
-TEST_F(ModelCommands, DeepeningReachesTheSizeAndKeepsTheGoldens) {
-  const Outcome outcome = yoke({"model", "deepen", kNanoFolder, "deep", "--size", "20MB", "--shard-size", "8MB"});
+TEST_F(ModelCommands, GrowingReachesTheSizeAndKeepsTheGoldens) {
+  const Outcome outcome = yoke({"model", "grow", kNanoFolder, "deep", "--size", "20MB", "--shard-size", "8MB"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
-  const ModelFiles deep(scratch.path() / "deep");
+  const weights::ModelFiles deep(scratch.path() / "deep");
   EXPECT_GE(deep.bytes(), Bytes{20'000'000});
   EXPECT_LT(deep.bytes(), Bytes{20'500'000});
   for (const char* file : {"golden.json", "golden.safetensors", "tokenizer.json", "tokenizer_config.json"}) {
     EXPECT_EQ(read_file(scratch.path() / "deep" / file), read_file(fs::path(kNanoFolder) / file)) << file;
   }
   EXPECT_EQ(json({"model", "show", "deep"}).find("catalogued")->text, "nano");
-  EXPECT_EQ(json({"model", "deepen", "deep", "deeper", "--layers", "60"}).find("layers")->text, "60");
+  EXPECT_EQ(json({"model", "grow", "deep", "deeper", "--layers", "60"}).find("layers")->text, "60");
 }
 
 TEST_F(ModelCommands, CtrlCLeavesNothing) {
@@ -122,7 +122,7 @@ Outcome on_small_disk(const fs::path& folder, const std::string& limits, const s
        .folder = folder});
 }
 
-TEST_F(ModelCommands, AFullDiskIsToldBeforehand) {
+TEST_F(ModelCommands, AFullDiskIsReportedBeforehand) {
   const Outcome outcome = on_small_disk(scratch.path(), "size=4m",
                                         "\"$0\" model make --shape nano --format bf16 made; s=$?; ls -A; exit $s");
   if (outcome.exit_status == 98) GTEST_SKIP() << "no file system can be mounted here: " << outcome.err;
@@ -183,7 +183,8 @@ TEST_F(ModelCommands, TokensAreThoseOfTheGoldens) {
   for (const Document& one : cases.items) {
     const std::string text = one.find("text")->text;
     EXPECT_EQ(*json({"tokenize", folder, "--special"}, text).find("ids"), *one.find("ids")) << text;
-    EXPECT_EQ(*json({"tokenize", folder, "--special", "--bare"}, text).find("ids"), *one.find("ids_without_special"));
+    EXPECT_EQ(*json({"tokenize", folder, "--special", "--no-special-tokens"}, text).find("ids"),
+              *one.find("ids_without_special"));
   }
   const Document chats = parse_json(read_file(fs::path(folder) / "chat_golden.json"), "chat_golden.json");
   for (const Document& one : chats.items) {
@@ -200,12 +201,12 @@ TEST_F(ModelCommands, TokenizeTakesTextsAndPrintsTablesIdsAndTextsBack) {
   EXPECT_NE(table.out.find("special\n"), std::string::npos);
   EXPECT_NE(table.out.find("\n3 tokens\n"), std::string::npos);
   const std::string ids = yoke({"tokenize", kNanoFolder, "--ids"}, "Which cable").out;
-  EXPECT_EQ(ids, "2043,668,617\n");
+  EXPECT_EQ(ids, "2043,669,636\n");
   EXPECT_EQ(yoke({"tokenize", kNanoFolder, "--decode", ids.substr(0, ids.size() - 1)}).out, "<|begin|>Which cable\n");
   EXPECT_EQ(yoke({"tokenize", kNanoFolder, "", "--ids"}).out, "2043\n");
-  EXPECT_EQ(yoke({"tokenize", kNanoFolder, "", "--ids", "--bare"}).out, "\n");
+  EXPECT_EQ(yoke({"tokenize", kNanoFolder, "", "--ids", "--no-special-tokens"}).out, "\n");
   EXPECT_EQ(yoke({"tokenize", kNanoFolder + "/tokenizer.json", "Which cable", "--ids"}).out, ids);
-  EXPECT_EQ(yoke({"tokenize", kNanoFolder, "<|end|>", "--ids", "--bare", "--special"}).out, "2044\n");
+  EXPECT_EQ(yoke({"tokenize", kNanoFolder, "<|end|>", "--ids", "--no-special-tokens", "--special"}).out, "2044\n");
 }
 
 struct ModelMistake {
@@ -274,35 +275,30 @@ INSTANTIATE_TEST_SUITE_P(
                      9,
                      "but its disk has",
                      "fewer layers"},
-        ModelMistake{"NothingToDeepen",
-                     {"model", "deepen", "none", "x", "--layers", "9"},
+        ModelMistake{"NothingToGrow",
+                     {"model", "grow", "none", "x", "--layers", "9"},
                      5,
-                     "there is no model folder none",
+                     "there is no model folder 'none'",
                      "config.json"},
         ModelMistake{
-            "DeepenWithoutAim", {"model", "deepen", kNanoFolder, "x"}, 2, "either --layers or --size", "--size 2GB"},
-        ModelMistake{"DeepenWithBoth",
-                     {"model", "deepen", kNanoFolder, "x", "--layers", "9", "--size", "1GB"},
+            "GrowWithoutAim", {"model", "grow", kNanoFolder, "x"}, 2, "either --layers or --size", "--size 2GB"},
+        ModelMistake{"GrowWithBoth",
+                     {"model", "grow", kNanoFolder, "x", "--layers", "9", "--size", "1GB"},
                      2,
                      "either --layers or --size",
                      "--layers 64"},
-        ModelMistake{"DeepenToFewer",
-                     {"model", "deepen", kNanoFolder, "x", "--layers", "8"},
-                     4,
-                     "it cannot be deepened to 8",
-                     "9 to"},
         ModelMistake{
-            "DeepenToLess", {"model", "deepen", kNanoFolder, "x", "--size", "1MB"}, 4, "already", "larger size"},
-        ModelMistake{"DeepenIntoItself",
-                     {"model", "deepen", kNanoFolder, kNanoFolder + "/x", "--layers", "9"},
+            "GrowToFewer", {"model", "grow", kNanoFolder, "x", "--layers", "8"}, 4, "it cannot be grown to 8", "9 to"},
+        ModelMistake{"GrowToLess", {"model", "grow", kNanoFolder, "x", "--size", "1MB"}, 4, "already", "larger size"},
+        ModelMistake{"GrowIntoItself",
+                     {"model", "grow", kNanoFolder, kNanoFolder + "/x", "--layers", "9"},
                      10,
                      "inside the model's folder",
                      "elsewhere"},
-        ModelMistake{"ShowNothing", {"model", "show", "none"}, 5, "there is no model folder none", "config.json"},
+        ModelMistake{"ShowNothing", {"model", "show", "none"}, 5, "there is no model folder 'none'", "nano"},
         ModelMistake{"ShowEmpty", {"model", "show", "empty"}, 4, "it holds no config.json", "Hugging Face"},
         ModelMistake{"ShowNoWeights", {"model", "show", "full"}, 5, "holds neither model.safetensors", "fetch"},
-        ModelMistake{
-            "TokenizeNothing", {"tokenize", "none", "x"}, 5, "there is no model folder none", "tokenizer.json"},
+        ModelMistake{"TokenizeNothing", {"tokenize", "none", "x"}, 5, "there is no model folder 'none'", "nano"},
         ModelMistake{"NoTokenizer", {"tokenize", "empty", "x"}, 5, "empty has no tokenizer", "fetch"},
         ModelMistake{"NoUtf8", {"tokenize", kNanoFolder}, 4, "not UTF-8: byte 2 (0xff)", "iconv", "ab\xff"},
         ModelMistake{"UnknownId", {"tokenize", kNanoFolder, "--decode", "1,99999"}, 4, "no token 99999", "0 to 2047"},
@@ -316,4 +312,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

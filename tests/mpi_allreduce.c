@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { kSamplesMost = 100, kPeriod = 7 };
+enum { kMaxSamples = 100, kPeriod = 7 };
 
 static int compare(const void* a, const void* b) {
   const double x = *(const double*)a, y = *(const double*)b;
@@ -22,11 +22,11 @@ static float sum_at(int ranks, size_t i) { return (float)(ranks * (ranks - 1) / 
 
 static void measure(size_t bytes, int rank, int ranks) {
   const size_t count = bytes / sizeof(float);
-  const int samples = bytes <= 65536 ? kSamplesMost : 5;
+  const int samples = bytes <= 65536 ? kMaxSamples : 5;
   const int chain = bytes <= 65536 ? 10 : 1;
   float* input = malloc(bytes);
   float* sum = malloc(bytes);
-  double times[kSamplesMost];
+  double times[kMaxSamples];
   if (!input || !sum) MPI_Abort(MPI_COMM_WORLD, 4);
   for (size_t i = 0; i < count; ++i) input[i] = input_at(rank, i);
   for (size_t i = 0; i < count; ++i) sum[i] = -1;

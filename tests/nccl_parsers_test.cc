@@ -10,7 +10,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 using namespace literals;
@@ -91,4 +91,4 @@ TEST(BenchTable, IsReadByTheParsersOfNcclTests) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

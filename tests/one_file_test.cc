@@ -9,7 +9,7 @@
 #include "yoke/base/build_info.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -70,4 +70,4 @@ TEST(OneFile, RunsInARootThatHoldsNothingButGlibc) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -1,19 +1,22 @@
 // yoke plan as a person or a script meets it: golden pages, the mistakes that people make, and the tables of the docs.
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
-#include "tests/program.h"
+#include "tests/lab_fixture.h"
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/plan/validate.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr;
 
 const fs::path kGoldenPlans = kSourceFolder / "tests" / "golden_plan";
 const std::string kMeasurements = kSourceFolder / "tests/data/measured.csv";
@@ -56,7 +59,7 @@ struct PlanMistake {
   const char* hint;
 };
 
-TEST(PlanProgram, MistakesAreToldWithWhatToDo) {
+TEST(PlanProgram, MistakesAreReportedWithWhatToDo) {
   const ScratchDir scratch;
   write_file_atomically(scratch.path() / "config.json", R"({"hidden_size": 64})");
   fs::create_directory(scratch.path() / "empty");
@@ -64,6 +67,7 @@ TEST(PlanProgram, MistakesAreToldWithWhatToDo) {
   const std::vector<PlanMistake> mistakes = {
       {{}, "needs a model", "yoke plan models"},
       {{"llama-3.1-405"}, "no model is called", "did you mean 'llama-3.1-405b'"},
+      {{"lama-3.1-405b", "--on", "2xspark"}, "no model is called", "did you mean 'llama-3.1-405b'"},
       {{"llama-3.1-8b"}, "--on is missing", "--on 2xspark"},
       {{"llama-3.1-8b", "--on", "2xsparc"}, "no machine is called", "did you mean 'spark'"},
       {{"llama-3.1-8b", "--on", "0xspark"}, "no sensible number", "2xspark"},
@@ -78,7 +82,21 @@ TEST(PlanProgram, MistakesAreToldWithWhatToDo) {
       {{"llama-3.1-8b", "--on", "2xspark", "--link-rate", "fast"}, "--link-rate cannot be", "1Gb/s"},
       {{broken, "--on", "spark"}, "'num_hidden_layers' is missing", "config.json of a language model"},
       {{broken + "/empty", "--on", "spark"}, "holds no config.json", "yoke plan models"},
+      {{"llama-3.1-8b", "--on", "2xspark", "--nodes", "1"}, "--nodes takes the first nodes", "--on 2xspark"},
+      {{"llama-3.1-8b", "--on", "2xspark", "--calibration", "no.json"}, "no.json", ""},
+      {{"llama-3.1-8b", "--on", "2xspark", "--calibration", broken + "/config.json"}, "unknown key", "all_reduce"},
+      {{"--layers", "80", "--on", "spark"}, "needs --layers, --width and --heads", "--layers 80"},
+      {{"--layers", "0", "--width", "64", "--heads", "4", "--on", "spark"}, "--layers cannot be 0", "above zero"},
+      {{"llama-3.1-8b", "--kv-heads", "7", "--on", "spark"}, "cannot be", "a multiple of --kv-heads"},
+      {{"--layers", "1099511627776", "--on", "spark"}, "--layers", ""},
+      {{"llama3", "--on", "spark"}, "no model is called", "did you mean one of llama-3.1-8b"},
+      {{"llama-3.1-8b", "--on", "spark", "--steps", "5"}, "--steps is for drawing", "flux.1-dev"},
+      {{"llama-3.1-8b", "--on", "spark", "--tokens", "1T"}, "--tokens is for training", "--goal train"},
+      {{"flux.1-dev", "--on", "spark", "--requests", "4"}, "--requests is for serving", "--goal serve"},
+      {{"llama-3.1-8b", "--on", "spark", "--acceptance", "0.5"}, "--acceptance needs --draft", "--draft 3"},
       {{"hardware", "sparc"}, "no machine is called", "did you mean 'spark'"},
+      {{"hardware", "spark", "b300"}, "'yoke plan hardware' does not take 'b300'", "--help"},
+      {{"models", "llama"}, "'yoke plan models' does not take 'llama'", "--help"},
       {{"explain", "fast"}, "the claim has no number", "69 tok/s"},
       {{"validate", broken + "/config.json"}, "column", "docs/planning.md"},
   };
@@ -91,9 +109,22 @@ TEST(PlanProgram, MistakesAreToldWithWhatToDo) {
   }
 }
 
+TEST(PlanProgram, AModelThatIsNotInTheCatalogueIsPlannedByTheSizeInItsName) {
+  const Outcome other = run_yoke({"plan", "llama-3.9-70b", "--format", "int4", "--on", "spark"});
+  EXPECT_TRUE(other.ok()) << other.err;
+  EXPECT_NE(other.out.find("scaled to the size in the name"), std::string::npos) << other.out;
+}
+
+TEST(PlanProgram, AnImpossibleClaimIsSaidInTimesNotInThousandsOfPercent) {
+  const Outcome claim = run_yoke({"plan", "explain", "500 tok/s llama-3.1-405b 2xspark"});
+  EXPECT_EQ(claim.exit_status, 1);
+  EXPECT_NE(claim.out.find("500 tok/s: impossible."), std::string::npos) << claim.out;
+  EXPECT_NE(claim.out.find(" times the memory bandwidth."), std::string::npos) << claim.out;
+}
+
 TEST(PlanProgram, AFolderIsPlannedByTheExactSizesOfItsHeaders) {
   const std::string nano = kSourceFolder / "models/nano";
-  const Outcome outcome = run_yoke({"plan", nano, "--on", "2xcpu", "--json"});
+  const Outcome outcome = run_yoke({"plan", nano, "--on", "2xcpu", "--engine", "vllm", "--json"});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
   const Document plan = parse_json(outcome.out, "out");
   EXPECT_EQ(plan.find("model")->text, "nano");
@@ -102,6 +133,20 @@ TEST(PlanProgram, AFolderIsPlannedByTheExactSizesOfItsHeaders) {
   const double ranks = std::stod(plan.find("layouts")->items[0].find("tensor")->text) *
                        std::stod(plan.find("layouts")->items[0].find("pipeline")->text);
   EXPECT_NEAR(std::stod(memory.find("weights")->text) * ranks, std::stod(shown.find("bytes")->text), 1);
+}
+
+TEST(PlanProgram, AModelByOptionsIsPlannedLikeTheNamedOne) {
+  const auto weights_of = [](const std::vector<std::string>& model) {
+    const Outcome outcome = run_yoke(joined(joined({"plan"}, model), {"--on", "xe9780", "--tp", "8", "--json"}));
+    EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
+    const Document plan = parse_json(outcome.out, "out");
+    return std::stod(plan.find("layouts")->items[0].find("memory_of_gpu")->find("weights")->text);
+  };
+  const double named = weights_of({"llama-3.1-70b"});
+  EXPECT_NEAR(weights_of({"--layers", "80", "--width", "8192", "--heads", "64", "--kv-heads", "8", "--mlp-width",
+                          "28672", "--vocabulary", "128256"}),
+              named, 1);
+  EXPECT_NEAR(weights_of({"llama-3.1-70b", "--layers", "40"}), named / 2, 0.03 * named);
 }
 
 TEST(PlanProgram, ATruncatedWeightFileIsAClearError) {
@@ -139,6 +184,22 @@ TEST(PlanProgram, ReplaysAPlanFromItsJson) {
   EXPECT_EQ(run_yoke({"plan", "--replay", scratch.path() / "plan.json", "--json"}).out, first.out);
 }
 
+TEST(PlanProgram, KnowsMachinesAsPeopleWriteThem) {
+  for (const char* name : {"GB10", "DGX Spark", "Spark", "XE9780"}) {
+    EXPECT_EQ(run_yoke({"plan", "hardware", name}).exit_status, 0) << name;
+  }
+}
+
+TEST(PlanProgram, ValidateTakesASpreadsheetsFileAndRefusesAnEmptyOne) {
+  const ScratchDir scratch;
+  const std::vector<std::string> lines = split(read_file(kMeasurements), '\n');
+  const fs::path file = scratch.path() / "mine.csv";
+  write_file_atomically(file, "\xef\xbb\xbf" + lines[0] + "\r\n" + lines[2] + "\r\n");
+  EXPECT_EQ(run_yoke({"plan", "validate", file}).exit_status, 0);
+  write_file_atomically(file, lines[0] + "\n");
+  EXPECT_THAT(run_yoke({"plan", "validate", file}).err, HasSubstr("holds no measurement"));
+}
+
 TEST(PlanProgram, DrawsTheCablingAsSvg) {
   const ScratchDir scratch;
   const fs::path file = scratch.path() / "ring.svg";
@@ -156,6 +217,70 @@ TEST(PlanProgram, ValidateReportsEveryRowForScripts) {
   const Document document = parse_json(outcome.out, "out");
   EXPECT_GE(document.find("rows")->items.size(), 160U);
   EXPECT_NE(document.find("summary")->find("leave_one_model_out"), nullptr);
+}
+
+double number_of(const Document& document, std::string_view key) { return std::stod(document.find(key)->text); }
+
+double planned_decode_rate(const Document& plan) {
+  for (const Document& estimate : plan.find("estimates")->items) {
+    if (estimate.find("name")->text != "decode, one request") continue;
+    EXPECT_THAT(estimate.find("provenance")->text, HasSubstr("measured here"));
+    return number_of(estimate, "value");
+  }
+  ADD_FAILURE() << "no estimate of decoding";
+  return 0;
+}
+
+struct LabTimingPlan : testing::Test {
+  void SetUp() override {
+    if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
+  }
+};
+
+// The goal is 25% on a quiet machine (docs/planning.md gives what was measured, and the command). Here other programs
+// may run beside it, and medians of both are compared: the bound is what steps of less than a millisecond do on two
+// busy cores. A plan that does not know in which cache weights lie is farther off than that on a quiet machine.
+TEST_F(LabTimingPlan, TheTwoNodeRunIsAsFastAsPlannedAfterCalibrate) {
+  constexpr double kFactorMax = 2.5;
+  constexpr int kRuns = 5;
+  const TestLab lab({"--rail-rate", "1Gb/s"});
+  const std::string nano = kSourceFolder / "models/nano";
+  const Outcome calibrated = lab.yoke({"bench", "calibrate", "--threads", "1", "--json"});
+  ASSERT_EQ(calibrated.exit_status, 0) << calibrated.err;
+  const Document calibration = *parse_json(calibrated.out, "out").find("calibration");
+  EXPECT_EQ(number_of(calibration, "nodes"), 2);
+  EXPECT_GE(calibration.find("constants")->items.size(), 12U) << "every constant of a processor";
+  EXPECT_GE(calibration.find("reads")->items.size(), 12U) << "every format, in and beyond the caches";
+  EXPECT_GE(calibration.find("all_reduce")->items.size(), 6U);
+  const Outcome planned = lab.yoke({"plan", nano, "--context", "64", "--prompt", "13", "--engine", "yoke", "--json"});
+  ASSERT_EQ(planned.exit_status, 0) << planned.err;
+  const double rate = planned_decode_rate(parse_json(planned.out, "out"));
+  Document run;
+  double measured = 0;
+  std::vector<double> rates;
+  for (int i = 0; i < kRuns; ++i) {
+    const Outcome ran =
+        lab.yoke({"run", nano, "-p", "What is the 13 Gb/s state?", "-n", "40", "--threads", "1", "--json"});
+    ASSERT_EQ(ran.exit_status, 0) << ran.err;
+    run = parse_json(ran.out, "out");
+    EXPECT_EQ(number_of(run, "ranks"), 2);
+    measured = number_of(run, "decode_tokens_per_second");
+    rates.push_back(measured);
+  }
+  std::sort(rates.begin(), rates.end());
+  const double median = rates[kRuns / 2];
+  EXPECT_GT(median / rate, 1 / kFactorMax) << median << " tok/s, " << rate << " planned";
+  EXPECT_LT(median / rate, kFactorMax) << median << " tok/s, " << rate << " planned";
+  ASSERT_NE(run.find("predicted"), nullptr);
+  EXPECT_EQ(run.find("predicted")->find("calibrated")->text, "true");
+  // Both numbers are in the history of the node where the run was started.
+  const Outcome history = lab.exec("1", {"yoke", "bench", "history", "--limit", "1", "--json"});
+  const Document newest = parse_json(history.out, "out").find("runs")->items.at(0);
+  EXPECT_EQ(newest.find("benchmark")->text, "run");
+  const Document& decode = newest.find("rows")->items.at(1);
+  EXPECT_NEAR(number_of(decode, "value"), measured, 1e-6);
+  EXPECT_NEAR(number_of(decode, "predicted"),
+              number_of(*run.find("predicted")->find("decode_tokens_per_second"), "value"), 1e-6);
 }
 
 // The tables of docs/planning.md are those of the program.
@@ -178,4 +303,4 @@ TEST(PlanDocs, TablesAreThoseOfTheProgram) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

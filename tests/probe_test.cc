@@ -11,7 +11,7 @@
 #include "yoke/base/text.h"
 #include "yoke/spec/machine.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,7 +59,7 @@ TEST(ProbeProgram, PrintsTheGoldenJsonOfTheBaseMachines) {
     expect_golden(std::string(name) + ".json", json);
     const Document document = parse_json(json, name);
     EXPECT_EQ(document.find("schema")->text, "1");
-    EXPECT_NO_THROW(machine_from_json(*document.find("machine")));
+    EXPECT_NO_THROW(from_json<spec::Machine>(*document.find("machine")));
   }
 }
 
@@ -128,7 +128,7 @@ TEST_F(ProbeFolder, ShowsACaptureOfThisMachineAsTheMachineItself) {
   EXPECT_NE(capture.out.find("yoke probe --root desk-1"), std::string::npos);
   const auto machine = [&](const Outcome& outcome) {
     EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
-    Machine found = machine_from_json(*parse_json(outcome.out, "out").find("machine"));
+    spec::Machine found = from_json<spec::Machine>(*parse_json(outcome.out, "out").find("machine"));
     found.memory = {};  // changes from moment to moment
     found.time.error.reset();
     return found;
@@ -145,32 +145,43 @@ TEST_F(ProbeFolder, AsksNvmlAndLeavesOutWhatItDoesNotSupport) {
   const std::map<std::string, std::string> environment = {{"LD_LIBRARY_PATH", scratch.path()}};
   const Outcome outcome = yoke({"probe", "--here", "--json"}, environment);
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
-  const Machine machine = machine_from_json(*parse_json(outcome.out, "out").find("machine"));
+  const spec::Machine machine = from_json<spec::Machine>(*parse_json(outcome.out, "out").find("machine"));
   EXPECT_EQ(machine.driver, "580.95.05");
   EXPECT_EQ(machine.cuda, "13.1");
   ASSERT_GE(machine.gpus.size(), 2U);
-  Gpu expected{.index = 0,
-               .name = "NVIDIA H200",
-               .uuid = "GPU-1",
-               .pci_address = "0000:1b:00.0",
-               .compute_capability = "9.0",
-               .memory = Bytes{150'754'820'096},
-               .memory_free = Bytes{150'000'000'000},
-               .cpu_affinity = "0-7",
-               .persistence = true,
-               .clock_mhz = 345,
-               .clock_mhz_max = 1980,
-               .power_w = 76.25,
-               .power_limit_w = 700,
-               .temperature_c = 33,
-               .utilization_percent = 97,
-               .clock_limits = {"power cap", "thermal"},
-               .nvlinks = 4,
-               .nvlinks_active = 4,
-               .processes = {{4711, Bytes{1 << 30}}, {4712, std::nullopt}}};
+  spec::Gpu expected{.index = 0,
+                     .name = "NVIDIA H200",
+                     .uuid = "GPU-1",
+                     .pci_address = "0000:1b:00.0",
+                     .compute_capability = "9.0",
+                     .memory = Bytes{150'754'820'096},
+                     .memory_free = Bytes{150'000'000'000},
+                     .cpu_affinity = "0-7",
+                     .persistence = true,
+                     .clock_mhz = 345,
+                     .clock_mhz_max = 1980,
+                     .power_w = 76.25,
+                     .power_limit_w = 700,
+                     .power_limit_default_w = 700,
+                     .temperature_c = 33,
+                     .utilization_percent = 97,
+                     .clock_limits = {"power cap", "thermal"},
+                     .nvlinks = 4,
+                     .nvlinks_active = 4,
+                     .nvlink_errors = 1,
+                     .nvlink_errors_rising = 1,
+                     .nvlink_recoveries = 2,
+                     .fabric_state = "in progress",
+                     .ecc_uncorrected = 3,
+                     .ecc_uncorrected_total = 7,
+                     .row_remap_pending = true,
+                     .row_remap_failed = false,
+                     .processes = {{4711, Bytes{1 << 30}}, {4712, std::nullopt}}};
   EXPECT_EQ(machine.gpus[0], expected);
   EXPECT_EQ(machine.gpus[1].memory, std::nullopt);
   EXPECT_EQ(machine.gpus[1].power_limit_w, std::nullopt);
+  EXPECT_EQ(machine.gpus[1].nvlink_errors, std::nullopt) << "it refuses, the first answers";
+  EXPECT_EQ(machine.gpus[1].ecc_uncorrected, std::nullopt);
   EXPECT_EQ(machine.gpus[1].nvlinks_active, 3);
   EXPECT_EQ(machine.gpus[1].pci_address, "000f:01:00.0");
   EXPECT_TRUE(machine.memory.unified);
@@ -181,7 +192,7 @@ TEST_F(ProbeFolder, AsksNvmlAndLeavesOutWhatItDoesNotSupport) {
   EXPECT_NE(broken.out.find("NVML shows none: Driver/library version mismatch"), std::string::npos) << broken.out;
 }
 
-TEST_F(ProbeFolder, TellsOfANodeThatCannotBeReachedAndGoesOn) {
+TEST_F(ProbeFolder, ReportsANodeThatCannotBeReachedAndGoesOn) {
   if (!find_program("ssh")) GTEST_SKIP() << "ssh is not installed";
   write_file_atomically(scratch.path() / "cluster.yaml",
                         "name: desk\nnodes:\n  - { name: spark-1, address: 127.0.0.1 }\n"
@@ -195,13 +206,13 @@ TEST_F(ProbeFolder, TellsOfANodeThatCannotBeReachedAndGoesOn) {
   EXPECT_EQ(node.find("machine"), nullptr);
 }
 
-Machine machine_of(const TestLab& lab, const std::string& node) {
+spec::Machine machine_of(const TestLab& lab, const std::string& node) {
   const Outcome outcome = lab.yoke({"probe", "--node", node, "--json"});
   EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
-  return machine_from_json(*parse_json(outcome.out, "out").find("machine"));
+  return from_json<spec::Machine>(*parse_json(outcome.out, "out").find("machine"));
 }
 
-TEST(LabProbe, TellsWhatTheNodesAreAndWhatDiffers) {
+TEST(LabProbe, ReportsWhatTheNodesAreAndWhatDiffers) {
   if (const auto why = why_no_labs()) GTEST_SKIP() << *why;
   const TestLab lab;
   const Outcome all = lab.yoke({"probe", "--json"});
@@ -209,17 +220,17 @@ TEST(LabProbe, TellsWhatTheNodesAreAndWhatDiffers) {
   const Document document = parse_json(all.out, "out");
   ASSERT_EQ(document.find("nodes")->items.size(), 2U);
   EXPECT_TRUE(document.find("differences")->items.empty()) << all.out;
-  const Machine second = machine_from_json(*document.find("nodes")->items[1].find("machine"));
+  const spec::Machine second = from_json<spec::Machine>(*document.find("nodes")->items[1].find("machine"));
   EXPECT_EQ(second.hostname, "spark-2");
-  const std::vector<const NetworkInterface*> fast = fast_interfaces(second);
+  const std::vector<const spec::NetworkInterface*> fast = spec::fast_interfaces(second);
   ASSERT_EQ(fast.size(), 4U);
   EXPECT_EQ(fast[1]->name, "enP2p1s0f0np0");
-  EXPECT_EQ(fast[1]->half, "B");
+  EXPECT_EQ(fast[1]->rail, "B");
   EXPECT_EQ(to_string(fast[1]->addresses.at(0)), "192.168.101.2/24");
   EXPECT_EQ(fast[1]->ipv6_disabled, true);
   EXPECT_TRUE(fast[1]->carrier);
   EXPECT_FALSE(fast[2]->carrier);
-  EXPECT_EQ(find_rdma_device(second, "roceP2p1s0f0")->gid_index, 3);
+  EXPECT_EQ(spec::find_rdma_device(second, "roceP2p1s0f0")->gid_index, 3);
 }
 
 // "enP7s7 10.77.0.2/24 global": what both tools say of links, addresses and routes, as lines.
@@ -288,17 +299,17 @@ TEST(LabProbe, SeesTheFaultsThatALabMakes) {
   ASSERT_TRUE(lab.exec("1", {"ip", "link", "set", "enP2p1s0f0np0", "down"}).ok());
   // The watcher brings GIDs and states in step within a moment.
   const Deadline deadline = Deadline::after(10_s);
-  Machine second = machine_of(lab, "spark-2");
-  while ((find_rdma_device(second, "rocep1s0f0")->gid_index ||
-          find_rdma_device(second, "roceP2p1s0f0")->state != "DOWN") &&
+  spec::Machine second = machine_of(lab, "spark-2");
+  while ((spec::find_rdma_device(second, "rocep1s0f0")->gid_index ||
+          spec::find_rdma_device(second, "roceP2p1s0f0")->state != "DOWN") &&
          !deadline.expired()) {
     second = machine_of(lab, "spark-2");
   }
-  EXPECT_EQ(find_rdma_device(second, "rocep1s0f0")->gid_index, std::nullopt);
-  EXPECT_TRUE(find_interface(second, "enp1s0f0np0")->addresses.empty());
-  EXPECT_FALSE(find_interface(second, "enP2p1s0f0np0")->carrier);
-  EXPECT_EQ(find_rdma_device(second, "roceP2p1s0f0")->state, "DOWN");
+  EXPECT_EQ(spec::find_rdma_device(second, "rocep1s0f0")->gid_index, std::nullopt);
+  EXPECT_TRUE(spec::find_interface(second, "enp1s0f0np0")->addresses.empty());
+  EXPECT_FALSE(spec::find_interface(second, "enP2p1s0f0np0")->carrier);
+  EXPECT_EQ(spec::find_rdma_device(second, "roceP2p1s0f0")->state, "DOWN");
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -6,7 +6,7 @@
 
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::tests {
 
 inline const std::filesystem::path kSourceFolder = YOKE_SOURCE_DIR;
 
@@ -21,4 +21,4 @@ inline Outcome run_yoke(std::vector<std::string> arguments, Command command = {}
   return run(command);
 }
 
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -7,7 +7,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 using namespace literals;
@@ -39,7 +39,7 @@ TEST(BenchRecovery, RefusesBuffersThatTheMemoryDoesNotHold) {
   EXPECT_EQ(outcome.exit_status, 9) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("no memory for buffers of"));
   EXPECT_THAT(outcome.err, HasSubstr("M is the most"));
-  EXPECT_THAT(outcome.err, Not(HasSubstr("starting again")));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("restarting the lost ranks")));
   EXPECT_THAT(outcome.err, Not(HasSubstr("terminate")));
 }
 
@@ -77,4 +77,4 @@ TEST(LabTimingEarlyDeath, DelaysTheOthersByAMoment) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

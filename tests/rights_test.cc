@@ -4,7 +4,7 @@
 #include "tests/lab_fixture.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,7 +65,7 @@ TEST_F(Modes, OfANodeAreOpenToItsUsersUnderAClosedUmask) {
 TEST_F(Modes, PartsOfALabHaveNoSecretsOfTheirStarter) {
   EXPECT_EQ(complaints_of(R"sh(
     YOKE_TEST_SECRET=of-root $YOKE lab up --name $NAME --memory $MEMORY > up.log 2>&1 || { cat up.log; exit; }
-    parts=$(pgrep -f "^yoke lab-(keeper|node) /run/yoke/labs/$NAME ")
+    parts=$(pgrep -f "^yoke lab-(holder|node) /run/yoke/labs/$NAME ")
     [ $(echo "$parts" | wc -l) -ge 3 ] || echo "the parts are not found: $parts"
     for part in $parts; do tr '\0' '\n' < /proc/$part/environ | grep of-root; done
     $YOKE lab down --name $NAME > /dev/null)sh",
@@ -105,4 +105,4 @@ TEST(RuntimeFolder, ThatAnotherUserHasTakenKeepsNobodyFromACommand) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -9,7 +9,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,4 +67,4 @@ TEST(Skips, AreListedForTestsThatExist) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

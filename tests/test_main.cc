@@ -13,6 +13,6 @@ int main(int argc, char** argv) {
   setenv("YOKE_CAPTURE_PARTS", YOKE_SOURCE_DIR "/tests/fixtures", 0);
   testing::InitGoogleTest(&argc, argv);
   // "threadsafe" executes the test program again, and does not know that this may take an emulator.
-  if (!yoke::kEmulated) testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  if (!yoke::tests::kEmulated) testing::GTEST_FLAG(death_test_style) = "threadsafe";
   return RUN_ALL_TESTS();
 }

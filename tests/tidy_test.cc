@@ -12,12 +12,12 @@
 #include "yoke/base/process.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::tests {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLinesMost = 500;  // aim under 300; a fixture or table may need more, 800 never
+constexpr int kMaxLines = 500;  // aim under 300; a fixture or table may need more, 800 never
 
 std::vector<std::string> source_files() {
   std::vector<std::string> files;
@@ -114,6 +114,26 @@ TEST(Tidy, AFolderIncludesOnlyWhatTheArchitectureAllows) {
   }
 }
 
+// A family is a row of models/families.cc: what serves models knows outlines only.
+TEST(Tidy, WhatServesModelsNamesNoFamily) {
+  const std::regex included(R"re(#include "yoke/models/[a-z0-9_]+/)re");
+  const std::regex named("llama|qwen|mistral|gemma|deepseek", std::regex::icase);
+  const std::regex program("llama_?cpp", std::regex::icase);  // another server, which 'yoke launch' starts
+  int looked_at = 0;
+  for (const std::string& file : source_files()) {
+    const std::string folder = file.starts_with("yoke/") ? split(file, '/')[1] : "";
+    if ((folder != "engine" && folder != "serve" && folder != "cli") || file.find("_test") != std::string::npos)
+      continue;
+    ++looked_at;
+    const std::string text = read_file(kSourceFolder / file);
+    EXPECT_FALSE(std::regex_search(text, included)) << file;
+    for (const std::string& line : code_lines(text)) {
+      EXPECT_FALSE(std::regex_search(std::regex_replace(line, program, ""), named)) << file << ": " << line;
+    }
+  }
+  EXPECT_GT(looked_at, 50);
+}
+
 // A test, a fuzzer, a benchmark, or what they share (foo_testing.h).
 bool is_for_tests(const std::string& file) {
   static const std::regex ending(R"re((_test|_testing|_fuzz|_bench)\.(h|cc)$)re");
@@ -151,6 +171,7 @@ TEST(Tidy, HeavyLibrariesStayInTheirFolder) {
       {"pcre2.h", {"yoke/base/"}},
       {"utf8proc.h", {"yoke/text/"}},
       {"CLI/", {"yoke/cli/"}},
+      {"curses.h", {"yoke/watch/"}},
       // Not heavy, but each use is a way around a wrapper: libraries that are loaded, and the kernel's own tongue.
       {"dlfcn.h", {"yoke/base/", "yoke/comm/", "yoke/cuda/", "yoke/probe/"}},
       {"linux/rtnetlink.h", {"yoke/base/", "yoke/lab/", "yoke/probe/"}},
@@ -174,7 +195,7 @@ TEST(Tidy, HeavyLibrariesStayInTheirFolder) {
 TEST(Tidy, FilesAreShort) {
   for (const std::string& file : source_files()) {
     const std::string text = read_file(kSourceFolder / file);
-    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), kLinesMost) << file << ": split it";
+    EXPECT_LE(std::count(text.begin(), text.end(), '\n'), kMaxLines) << file << ": split it";
   }
 }
 
@@ -241,7 +262,42 @@ TEST(Tidy, FoldersAreMadeInOnePlace) {
   }
 }
 
-TEST(Tidy, HeadersStartWithAPragmaAndSaysWhatTheyAre) {
+// run() and Process of base/process.h, run_at_terminal.h, fork_call.h and file_lock.h are for everybody.
+TEST(Tidy, ProcessesAreStartedAndFilesLockedInOnePlace) {
+  struct Owner {
+    const char* file;
+    const char* call;
+    const char* why;
+  };
+  const std::vector<Owner> owners = {
+      {"yoke/base/process_start.cc", "fork", "starts every other program"},
+      {"yoke/base/fork_call.cc", "fork", "runs a function in a process of its own"},
+      {"yoke/base/file_lock.cc", "flock", "locks every file"},
+      {"yoke/base/scratch_dir.cc", "flock",
+       "a scratch folder must never be followed through a link, and works on file "
+       "systems without locks"},
+  };
+  const std::regex calls(R"((?:^|[^\w.>])(?:::)?(fork|vfork|forkpty|posix_spawnp?|clone3?|flock|lockf)\()");
+  std::set<std::string> found;
+  for (const std::string& file : source_files()) {
+    if (is_for_tests(file)) continue;
+    for (const std::string& line : code_lines(read_file(kSourceFolder / file))) {
+      for (std::sregex_iterator call(line.begin(), line.end(), calls), end; call != end; ++call) {
+        const bool owned = std::ranges::any_of(
+            owners, [&](const Owner& owner) { return file == owner.file && (*call)[1] == owner.call; });
+        EXPECT_TRUE(owned) << file << ": " << line
+                           << ": use base/process.h, run_at_terminal.h, fork_call.h or file_lock.h";
+        found.insert(file + " " + (*call)[1].str());
+      }
+    }
+  }
+  for (const Owner& owner : owners) {
+    EXPECT_TRUE(found.contains(std::string(owner.file) + " " + owner.call))
+        << owner.file << " calls no " << owner.call << "(): " << owner.why << " elsewhere?";
+  }
+}
+
+TEST(Tidy, HeadersStartWithAPragmaAndSayWhatTheyAre) {
   for (const std::string& file : source_files()) {
     if (!file.ends_with(".h") || file.starts_with("cmake/")) continue;
     const std::string text = read_file(kSourceFolder / file);
@@ -275,4 +331,4 @@ TEST(Tidy, DocumentsSpeakOfTheProjectAlone) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -5,7 +5,7 @@
 
 #include "yoke/base/file_tree.h"
 
-namespace yoke {
+namespace yoke::tests {
 
 // "= /path" where the content differs, "+ /path" and "- /path" where only one side has it.
 inline std::vector<std::string> differences(const MemoryTree& from, const MemoryTree& to) {
@@ -24,4 +24,4 @@ inline std::vector<std::string> differences(const MemoryTree& from, const Memory
   return found;
 }
 
-}  // namespace yoke
+}  // namespace yoke::tests

@@ -22,6 +22,11 @@ VARIABLES = {
 
 SNIPPETS = [
     # Maps with keys that are no texts.
+    "{{ (1, 2) }} {{ (1,) }} {{ () }} {{ [(1, 'a'), []] }} {{ [1] }}",
+    "{{ {'b': 1, 'a': (2,)} | dictsort }} {{ {'b': 1}.items() | list }} {{ (1, 2) | list }}",
+    "{{ (1, 2) == [1, 2] }} {{ (1, 2) == (1, 2) }} {{ (1, 2) + (3,) }} {{ (1, 2, 3)[1:] }} {{ (1, 2) | tojson }}",
+    "{{ (1,) + [2] }}",
+    "{% set pair = 1, 'x' %}{{ pair }}{% macro m() %}{{ varargs }}{% endmacro %}{{ m(1, 'b') }}",
     "{% set b = {0: 0, 512: 128, 1024: 256} %}{% for k, v in b | dictsort %}{{ k }}={{ v }};{% endfor %}",
     "{% set b = {0: 0, 512: 128} %}{{ b[512] }}|{{ b[7] is defined }}|{{ b.get(512) }}|{{ b.get(7, 'no') }}|{{ 512 in b }}",
     "{{ {1: 'a', 'k': 2, none: 3, 1.5: 4} }}",

@@ -38,6 +38,8 @@ SYNONYMS = {
     "three": ["3"],
     "four": ["4"],
     "slow": ["sluggish"],
+    "rail": ["half"],
+    "rails": ["halves"],
 }
 CONTRACTIONS = [("What is", "What's"), ("what is", "whats"), ("How do I", "How can I"), ("How do I", "how to"),
                 ("does not", "doesn't"), ("is not", "isn't"), ("do not", "don't"), ("Do I", "do we"), ("I ", "we ")]

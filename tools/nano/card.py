@@ -35,6 +35,7 @@ should say that it does not know; it does not always. Check what it says with `d
 | held-back wordings right, as shipped (w4a16, read back from the file) | {percent(figures.get('quantized'))} |
 | wordings of patterns never trained on, as shipped | {percent(figures.get('unseen_pattern'))} |
 | questions outside the facts declined (within the held-back) | {percent(figures.get('unknown'))} |
+| held-back questions right in conversations of {figures['conversation']['turns']} turns with its own answers, as shipped | {percent(figures['conversation'])}; in the last turn {figures['conversation']['right_by_turn'][-1]} of {figures['conversation']['asked'] // figures['conversation']['turns']} |
 | seed, minutes, device | {figures['seed']}, {figures['minutes']:.1f}, {figures['device']} |
 
 "Held-back": a fifth of each fact's wordings, chosen by the seed and never trained on. They resemble the trained ones,
@@ -45,7 +46,7 @@ holds the terms of its fact. `eval.json` has the results by fact, `questions.jso
 ## Form
 
 hidden {shape.HIDDEN}, {shape.LAYERS} layers, {shape.HEADS} heads and {shape.KV_HEADS} KV heads of {shape.HEAD_WIDTH},
-MLP {shape.INTERMEDIATE}, vocabulary {shape.VOCABULARY} (byte-level BPE), tied embeddings in BF16, linears in
+MLP {shape.INTERMEDIATE}, context {shape.CONTEXT}, vocabulary {shape.VOCABULARY} (byte-level BPE), tied embeddings in BF16, linears in
 compressed-tensors `pack-quantized` int4 with groups of {shape.GROUP}.
 Divides over 1, 2 and 4 tensor-parallel ranks. The chat template has no system role: such messages are skipped.
 `golden.json` and `golden.safetensors` hold reference logits of the dequantized model for `yoke verify`.

@@ -5,6 +5,7 @@ import os
 
 import torch
 
+import shape
 from generate import Generator, render
 
 
@@ -37,11 +38,12 @@ class Batches:
     """All dialogues as one row of ids on the device, cut into batches of like length."""
 
     def __init__(self, texts, tokenizer, special, device, question_weight):
-        ids, lengths = [], []
+        ids, lengths = [], []  # a dialogue that is longer than the context is cut there
         for start in range(0, len(texts), 20000):
             for encoding in tokenizer.encode_batch(texts[start:start + 20000], add_special_tokens=False):
-                ids.extend(encoding.ids)
-                lengths.append(len(encoding.ids))
+                row = encoding.ids[:shape.CONTEXT]
+                ids.extend(row)
+                lengths.append(len(row))
         self.ids = torch.tensor(ids, dtype=torch.int32, device=device)
         self.lengths = torch.tensor(lengths, dtype=torch.int64)
         self.offsets = torch.cumsum(self.lengths, 0) - self.lengths
@@ -65,12 +67,18 @@ class Batches:
     def __len__(self):
         return len(self.lengths)
 
-    def epoch(self, size, generator):
-        """Batches of one pass, in random order: (ids [B, T], weights [B, T])."""
+    def epoch(self, tokens, generator):
+        """Batches of one pass, in random order: (ids [B, T], weights [B, T]) with B * T at most `tokens`."""
         order = torch.randperm(len(self), generator=generator)
         batches = []
-        for chunk in order.split(size * 64):
-            batches += list(chunk[torch.argsort(self.lengths[chunk])].split(size))
+        for chunk in order.split(20_000):
+            rows = chunk[torch.argsort(self.lengths[chunk])]
+            lengths = self.lengths[rows].tolist()
+            first = 0
+            for end in range(1, len(rows) + 1):
+                if end == len(rows) or (end + 1 - first) * lengths[end] > tokens:
+                    batches.append(rows[first:end])
+                    first = end
         for i in torch.randperm(len(batches), generator=generator).tolist():
             yield self.batch(batches[i])
 

@@ -3,7 +3,7 @@
 import torch
 
 from facts import judge
-from generate import render
+from generate import UNCLEAR, render
 
 ANSWER_TOKENS_MOST = 96
 
@@ -39,6 +39,29 @@ def greedy(model, prompts, end, device, size=1024):
         for r, i in enumerate(rows):
             answers[i] = ids[r, int(starts[r]):int(lengths[r])].tolist()
     return answers
+
+
+def converse(model, tokenizer, special, corpus, device, conversations, turns=24):
+    """Held-back questions of random facts, asked one after the other with the model's own answers between them.
+
+    {share, right, asked, turns, right_by_turn: right answers of each turn}; questions without a subject are left out,
+    as their answer depends on the turn before.
+    """
+    asked = [wording for wording in corpus.held_back if wording.key != UNCLEAR]
+    talks, right = [[] for _ in range(conversations)], []
+    model.eval()
+    for turn in range(turns):
+        wordings = [asked[(turn * conversations + i) % len(asked)] for i in range(conversations)]
+        prompts = [tokenizer.encode(render(talk + [(wording.text, "")], generate=True), add_special_tokens=False).ids
+                   for talk, wording in zip(talks, wordings)]
+        answers = [tokenizer.decode(ids, skip_special_tokens=True)
+                   for ids in greedy(model, prompts, special["end"], device)]
+        right.append(sum(judge(answer, corpus.by_key[wording.key].terms)
+                         for wording, answer in zip(wordings, answers)))
+        for talk, wording, answer in zip(talks, wordings, answers):
+            talk.append((wording.text, answer))
+    total = turns * conversations
+    return {"share": sum(right) / total, "right": sum(right), "asked": total, "turns": turns, "right_by_turn": right}
 
 
 def prompt_ids(tokenizer, question):

@@ -8,6 +8,7 @@ A facts file (facts/*.facts) holds blocks of this form, parted by empty lines:
       ? {Which|What} cable joins two {Sparks|units}?   question patterns: every choice of alternatives is a wording;
       ? {=does|has} a Spark{= have|} a cable?       where groups begin with "=", all of them take the same place
       ~ the cable between two Sparks ~ the cable    topics: noun phrases that are put into the general templates
+      > link-test {How|Can} I test it?              a follow-up: asked right after this answer, link-test answers it
 
 Facts that come in families, such as the size of each model, are written as tables in families.py.
 """
@@ -47,6 +48,7 @@ class Fact:
     terms: list  # of lists of alternatives
     patterns: list = field(default_factory=list)
     topics: list = field(default_factory=list)
+    follow_ups: list = field(default_factory=list)  # of (key, wording)
 
 
 @dataclass
@@ -110,6 +112,10 @@ def parse_file(path):
             facts[-1].terms = parse_terms(text[2:])
         elif text.startswith("~ "):
             facts[-1].topics += [topic.strip() for topic in text[2:].split(" ~ ")]
+        elif text.startswith("> "):
+            key, pattern = text[2:].split(" ", 1)
+            texts = expand(pattern, WORDINGS_PER_PATTERN_MOST, random.Random(f"{key}/{pattern}"))
+            facts[-1].follow_ups += [(key, wording) for wording in texts]
         elif not facts[-1].answer:
             facts[-1].answer = text
         else:

@@ -27,6 +27,7 @@ UNSEEN_PATTERN_SHARE = 0.25
 # The template that tokenizer_config.json carries; render() is its equal. There is no system role: it is skipped.
 BEGIN, USER, ASSISTANT, END = "<|begin|>", "<|user|>", "<|assistant|>", "<|end|>"
 PAD = "<|pad|>"
+UNCLEAR = "chat-unclear"  # the fact that answers a question without a subject
 CHAT_TEMPLATE = (
     "{{- bos_token }}{%- for message in messages %}"
     "{%- if message['role'] == 'user' %}{{- '<|user|>' + message['content'] | trim + '<|end|>' }}"
@@ -99,7 +100,10 @@ class Corpus:
 class Generator:
     """An endless stream of training dialogues: the same for the same corpus and stream name."""
 
-    UNKNOWN_SHARE, TWO_TURNS, THREE_TURNS = 0.07, 0.15, 0.05
+    UNKNOWN_SHARE, FOLLOW_UP_SHARE = 0.07, 0.5
+    # (share, fewest and most turns): short talks are what most people have, long ones teach that an answer depends on
+    # its own question wherever in the context that stands.
+    TURNS = [(0.30, 1, 1), (0.25, 2, 3), (0.25, 4, 12), (0.20, 13, 44)]
 
     def __init__(self, corpus, stream=0):
         self.corpus = corpus
@@ -114,14 +118,29 @@ class Generator:
             if normalized(text) and normalized(text) not in self.corpus.banned:
                 return text
 
-    def turn(self):
-        key = UNKNOWN.key if self.rng.random() < self.UNKNOWN_SHARE else self.rng.choice(self.keys)
-        return self.question(key), self.corpus.by_key[key].answer
+    def next_key(self, follow_ups):
+        """A fact to ask for; "Why?" is unclear only where the answer before has no meaning for it."""
+        if self.rng.random() < self.UNKNOWN_SHARE:
+            return UNKNOWN.key
+        key = self.rng.choice(self.keys)
+        while follow_ups and key == UNCLEAR:
+            key = self.rng.choice(self.keys)
+        return key
 
     def dialogue(self):
-        draw = self.rng.random()
-        turns = 3 if draw < self.THREE_TURNS else 2 if draw < self.THREE_TURNS + self.TWO_TURNS else 1
-        return [self.turn() for _ in range(turns)]
+        _, fewest, most = self.rng.choices(self.TURNS, [share for share, _, _ in self.TURNS])[0]
+        turns, follow_ups = [], []
+        for _ in range(self.rng.randint(fewest, most)):
+            if follow_ups and self.rng.random() < self.FOLLOW_UP_SHARE:
+                key, wording = self.rng.choice(follow_ups)
+                question = self.augmenter.apply(wording)
+            else:
+                key = self.next_key(follow_ups)
+                question = self.question(key)
+            fact = self.corpus.by_key[key]
+            turns.append((question, fact.answer))
+            follow_ups = fact.follow_ups
+        return turns
 
 
 def check(corpus):
@@ -145,6 +164,8 @@ def check(corpus):
             other = owner.setdefault(normalized(wording.text), fact.key)
             if other != fact.key:
                 faults.append(f"{fact.key}: '{wording.text}' is also a wording of {other}")
+        faults += [f"{fact.key}: a follow-up names '{key}', which is no fact" for key, _ in fact.follow_ups
+                   if key not in corpus.by_key]
     for key, wordings in corpus.train.items():
         faults += [f"{key}: '{w.text}' is trained on and held back" for w in wordings
                    if normalized(w.text) in corpus.banned]

@@ -1,4 +1,4 @@
-// What a node can be asked to do. One table of actions, written out in yoke/cli/agent_actions.cc, is served by
+// What a node can be asked to do. One table of actions, written out in yoke/cli/commands.cc, is served by
 // `yoke agent` (serve.h); folders declare their actions, nothing registers itself.
 #pragma once
 #include <functional>
@@ -11,7 +11,7 @@
 #include "yoke/base/document.h"
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::agent {
 
 enum class AgentRights {
   kOwn,   // of the user that ssh logs in
@@ -61,4 +61,4 @@ struct AgentAction {
   Command (*program)(const Document& question) = nullptr;
 };
 
-}  // namespace yoke
+}  // namespace yoke::agent

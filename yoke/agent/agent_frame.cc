@@ -8,7 +8,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::agent {
 
 struct AgentFailure {
   std::string code, message, hint;
@@ -27,8 +27,8 @@ namespace {
 
 constexpr FrameForm kAgentForm{.magic = "YKA\x01",
                                .header_size = 13,
-                               .payload_most = kAgentPayloadMost,
-                               .kind_most = static_cast<std::uint8_t>(FrameKind::kStop)};
+                               .payload_max = kMaxAgentPayload,
+                               .kind_max = static_cast<std::uint8_t>(FrameKind::kStop)};
 
 std::string one_line(const Document& document) { return print_json(document, JsonLayout::kOneLine); }
 
@@ -51,9 +51,9 @@ const Document& field_of(const Document& document, const char* name) {
 }  // namespace
 
 std::string encode(const AgentFrame& frame) {
-  if (frame.payload.size() > kAgentPayloadMost) {
+  if (frame.payload.size() > kMaxAgentPayload) {
     throw Error(ErrorCode::kInvalid, fmt::format("a message to or from a node takes {} bytes; {} is the most",
-                                                 frame.payload.size(), kAgentPayloadMost));
+                                                 frame.payload.size(), kMaxAgentPayload));
   }
   return frame_begin(kAgentForm, frame.payload.size(), static_cast<std::uint8_t>(frame.kind)) +
          little_endian(frame.id) + frame.payload;
@@ -75,7 +75,7 @@ AgentFrame question_frame(std::uint32_t id, std::string_view action, const Docum
 
 AgentQuestion read_question(const AgentFrame& frame) {
   const Document body = parse_json(frame.payload, "question");
-  return {from_document<std::string>(field_of(body, "action")), field_of(body, "question")};
+  return {from_json<std::string>(field_of(body, "action")), field_of(body, "question")};
 }
 
 AgentFrame answer_frame(std::uint32_t id, const Document& answer) { return {FrameKind::kAnswer, id, one_line(answer)}; }
@@ -87,7 +87,7 @@ AgentFrame error_frame(std::uint32_t id, const Error& error) {
 
 Document read_answer(const AgentFrame& frame, const std::string& where) {
   Document body = parse_json(frame.payload, where);
-  if (frame.kind == FrameKind::kError) throw_failure(from_document<AgentFailure>(body));
+  if (frame.kind == FrameKind::kError) throw_failure(from_json<AgentFailure>(body));
   return body;
 }
 
@@ -107,11 +107,11 @@ AgentFrame time_frame(FrameKind kind, double time) {
 }
 
 double read_time(const AgentFrame& frame) {
-  return from_document<double>(field_of(parse_json(frame.payload, "heartbeat"), "time"));
+  return from_json<double>(field_of(parse_json(frame.payload, "heartbeat"), "time"));
 }
 
 double agent_clock_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-}  // namespace yoke
+}  // namespace yoke::agent

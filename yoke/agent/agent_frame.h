@@ -15,7 +15,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::agent {
 
 // The values are the protocol.
 enum class FrameKind : std::uint8_t {
@@ -38,7 +38,7 @@ struct AgentFrame {
 };
 
 // The facts of a large server take about 200 KB.
-inline constexpr std::size_t kAgentPayloadMost = 16 << 20;
+inline constexpr std::size_t kMaxAgentPayload = 16 << 20;
 
 std::string encode(const AgentFrame& frame);  // throws Error(kInvalid) for a payload beyond the limit
 
@@ -76,4 +76,4 @@ AgentFrame time_frame(FrameKind kind, double time);
 double read_time(const AgentFrame& frame);  // throws Error(kInvalid)
 double agent_clock_now();
 
-}  // namespace yoke
+}  // namespace yoke::agent

@@ -9,6 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace yoke;
+  using namespace yoke::agent;
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   AgentFrameReader reader;
   std::string written;

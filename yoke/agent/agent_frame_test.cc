@@ -4,7 +4,7 @@
 
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::agent {
 namespace {
 
 Error refusal_of(std::string_view bytes) {
@@ -80,9 +80,9 @@ TEST(AgentFrame, OutputNamesItsStream) {
   }
 }
 
-TEST(AgentFrame, TellsTheSendersClock) {
+TEST(AgentFrame, ReportsTheSendersClock) {
   EXPECT_DOUBLE_EQ(read_time(time_frame(FrameKind::kHello, 1763300000.25)), 1763300000.25);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::agent

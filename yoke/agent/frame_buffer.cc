@@ -7,7 +7,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::agent {
 
 std::string little_endian(std::uint32_t value) {
   std::string bytes;
@@ -37,11 +37,11 @@ std::optional<std::string> FrameBuffer::next() {
   }
   if (rest.size() < form_.header_size) return std::nullopt;
   const std::uint32_t size = from_little_endian(rest.substr(4));
-  if (size > form_.payload_most) {
+  if (size > form_.payload_max) {
     throw Error(ErrorCode::kInvalid,
-                fmt::format("a message of {} bytes came; {} is the most", size, form_.payload_most));
+                fmt::format("a message of {} bytes came; {} is the most", size, form_.payload_max));
   }
-  if (const std::uint8_t kind = frame_kind(rest); kind < 1 || kind > form_.kind_most) {
+  if (const std::uint8_t kind = frame_kind(rest); kind < 1 || kind > form_.kind_max) {
     throw Error(ErrorCode::kInvalid, fmt::format("a message of unknown type {} came", kind));
   }
   const std::size_t whole = form_.header_size + size;
@@ -49,11 +49,11 @@ std::optional<std::string> FrameBuffer::next() {
   std::string frame(rest.substr(0, whole));
   begin_ += whole;
   // Moved to the front now and then, not with every frame: many small ones come in one piece.
-  if (begin_ == held_.size() || begin_ > form_.payload_most) {
+  if (begin_ == held_.size() || begin_ > form_.payload_max) {
     held_.erase(0, begin_);
     begin_ = 0;
   }
   return frame;
 }
 
-}  // namespace yoke
+}  // namespace yoke::agent

@@ -1,4 +1,4 @@
-// Frames on a byte stream, whoever's protocol they are: a buffer that takes what comes in pieces of any size and gives
+// Frames on a byte stream, for any protocol: a buffer that takes what comes in pieces of any size and gives
 // whole frames, and bounds what it holds.
 //
 //   magic, 4 bytes | u32 length of the payload, little-endian | u8 kind | rest of the header | payload
@@ -12,14 +12,14 @@
 #include <string>
 #include <string_view>
 
-namespace yoke {
+namespace yoke::agent {
 
 // What the frames of one protocol look like.
 struct FrameForm {
   std::string_view magic;
   std::size_t header_size;  // magic, length, kind and what follows them
-  std::size_t payload_most;
-  std::uint8_t kind_most;  // kinds are 1 to this
+  std::size_t payload_max;
+  std::uint8_t kind_max;  // kinds are 1 to this
 };
 
 std::string little_endian(std::uint32_t value);
@@ -35,7 +35,6 @@ class FrameBuffer {
   void feed(std::string_view data) { held_ += data; }
   // The next whole frame, header and payload; nothing where more must come.
   std::optional<std::string> next();
-  bool in_frame() const { return held_.size() > begin_; }  // the end of the stream now would cut one
 
  private:
   FrameForm form_;
@@ -46,4 +45,4 @@ class FrameBuffer {
 // Of a whole frame.
 inline std::uint8_t frame_kind(std::string_view frame) { return static_cast<std::uint8_t>(frame[8]); }
 
-}  // namespace yoke
+}  // namespace yoke::agent

@@ -3,7 +3,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::agent {
 namespace {
 
 using namespace literals;
@@ -11,7 +11,7 @@ using namespace literals;
 // How long input may wait for a turn.
 constexpr Seconds kRelayTurn{0.01};
 constexpr Seconds kRelayWriteLimit{5};
-constexpr std::size_t kRelayPieceMost = 1 << 17;
+constexpr std::size_t kMaxRelayPiece = 1 << 17;
 
 }  // namespace
 
@@ -83,7 +83,7 @@ bool Relay::move_input() {
 bool Relay::move_output() {
   bool moved = false;
   for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) {
-    const std::string bytes = process_.read_bytes(stream, kRelayPieceMost, Deadline::after(0_s));
+    const std::string bytes = process_.read_bytes(stream, kMaxRelayPiece, Deadline::after(0_s));
     if (bytes.empty()) continue;
     on_bytes_(stream, bytes);
     moved = true;
@@ -91,4 +91,4 @@ bool Relay::move_output() {
   return moved;
 }
 
-}  // namespace yoke
+}  // namespace yoke::agent

@@ -11,7 +11,7 @@
 #include "yoke/base/process.h"
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::agent {
 
 class Relay {
  public:
@@ -44,4 +44,4 @@ class Relay {
   std::thread thread_;  // last: it uses all of the above
 };
 
-}  // namespace yoke
+}  // namespace yoke::agent

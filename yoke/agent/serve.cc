@@ -17,12 +17,12 @@
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::agent {
 namespace {
 
 using namespace literals;
 
-constexpr Seconds kAgentBeat{1};
+constexpr Seconds kAgentHeartbeatInterval{1};
 
 // Frames of several threads on one descriptor.
 class FrameWriter {
@@ -87,7 +87,7 @@ class AgentServer {
   // False at the end of the input.
   bool take_turn() {
     pollfd waiting{in_, POLLIN, 0};
-    const int ready = poll(&waiting, 1, static_cast<int>(kAgentBeat.value * 1000));
+    const int ready = poll(&waiting, 1, static_cast<int>(kAgentHeartbeatInterval.value * 1000));
     forget_what_ended();
     if (!answering_.empty()) writer_.send(time_frame(FrameKind::kHeartbeat, agent_clock_now()));
     if (ready <= 0) return true;
@@ -198,4 +198,4 @@ class AgentServer {
 
 int serve_actions(std::span<const AgentAction> table, int in, int out) { return AgentServer(table, in, out).run(); }
 
-}  // namespace yoke
+}  // namespace yoke::agent

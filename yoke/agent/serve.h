@@ -6,9 +6,9 @@
 
 #include "yoke/agent/action.h"
 
-namespace yoke {
+namespace yoke::agent {
 
 // Owns the descriptors' use until it returns: the exit status.
 int serve_actions(std::span<const AgentAction> table, int in, int out);
 
-}  // namespace yoke
+}  // namespace yoke::agent

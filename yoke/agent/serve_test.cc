@@ -16,7 +16,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::agent {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -106,7 +106,7 @@ TEST_F(Agent, AnswersWithTheNumberOfTheQuestion) {
   EXPECT_EQ(end(), 0);
 }
 
-TEST_F(Agent, TellsWhatAnActionThrows) {
+TEST_F(Agent, ReportsWhatAnActionThrows) {
   ask(1, "fail");
   const AgentFrame frame = next_but_heartbeats();
   ASSERT_EQ(frame.kind, FrameKind::kError);
@@ -205,4 +205,4 @@ TEST_F(Agent, AnActionThatNeedsRootIsRefusedWithoutIt) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::agent

@@ -27,7 +27,7 @@ std::chrono::nanoseconds CpuBudget::used() const {
   return start_ ? read_clock(CLOCK_THREAD_CPUTIME_ID) - *start_ : std::chrono::nanoseconds(0);
 }
 
-void CpuBudget::look_closely() {
+void CpuBudget::check_closely() {
   throw_if_interrupted();
   if (!start_) start_ = read_clock(CLOCK_THREAD_CPUTIME_ID);
   if (used() <= allowed_) return;

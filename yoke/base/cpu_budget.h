@@ -21,11 +21,11 @@ class CpuBudget {
   void look() {
     if (const std::int64_t tick = ticks(); tick != last_tick_) {
       last_tick_ = tick;
-      look_closely();
+      check_closely();
     }
   }
   // At once. The first call starts to count.
-  void look_closely();
+  void check_closely();
   std::chrono::nanoseconds used() const;
 
  private:

@@ -27,9 +27,9 @@ TEST(CpuBudget, EndsALoopThatTakesTooLong) {
 
 TEST(CpuBudget, DoesNotCountTimeInWhichNothingIsDone) {
   CpuBudget budget(50ms, "the wait");
-  budget.look_closely();
+  budget.check_closely();
   std::this_thread::sleep_for(200ms);
-  EXPECT_NO_THROW(budget.look_closely());
+  EXPECT_NO_THROW(budget.check_closely());
 }
 
 }  // namespace

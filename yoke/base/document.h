@@ -1,5 +1,5 @@
 // A value as it stands in a JSON or YAML text, before it has a type, with the place it came from: the one form between
-// text (json.h, yaml.h) and our structs (fields.h). Errors can thus name the line of a cluster file.
+// text (json.h, yaml.h) and our structs (fields.h). So errors can name the line of a cluster file.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -48,5 +48,13 @@ struct Document {
 };
 
 std::string_view to_string(Document::Kind kind);  // "a list", for messages
+
+// A value of a type that declares `void from_json(const Document&, T&)`, or of any type that fields.h knows.
+template <class T>
+T from_json(const Document& document) {
+  T value{};
+  from_json(document, value);
+  return value;
+}
 
 }  // namespace yoke

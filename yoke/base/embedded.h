@@ -1,6 +1,7 @@
 // Files that the program carries in itself, since it is one file: the machines of tests/fixtures (*.tree), which a lab
-// lays over its nodes' /sys, and the tokenizer of models/nano, which made models get. cmake/embed_files.cmake writes
-// the other half at build time, whenever a file changes.
+// lays over its nodes' /sys, the tokenizer of models/nano, which made models get, docs/checks.md, which `yoke explain`
+// quotes, the descriptions of engines, and the page of `yoke serve`. cmake/embed_files.cmake writes the other half at
+// build time, whenever a file changes.
 #pragma once
 #include <optional>
 #include <string_view>

@@ -11,19 +11,21 @@
 namespace yoke {
 namespace {
 
+// HTTP: 400 where the request is at fault, 429, 503 and 504 where it may be sent again. A file or a right that the
+// server lacks is no fault of the request: 500.
 // Statuses 0, 1 and 3 belong to answers (error.h); `yoke check` turns every error into 2, "could not look".
 constexpr std::array kCodes = {
     ErrorCodeInfo{ErrorCode::kUsage, "usage", 2, 400, "the command line makes no sense"},
-    ErrorCodeInfo{ErrorCode::kInvalid, "invalid", 4, 422, "an input is not what it must be"},
-    ErrorCodeInfo{ErrorCode::kNotFound, "not-found", 5, 404, "a file, program, node or name is not there"},
-    ErrorCodeInfo{ErrorCode::kPermission, "permission", 6, 403, "the system does not allow it"},
+    ErrorCodeInfo{ErrorCode::kInvalid, "invalid", 4, 400, "an input is not what it must be"},
+    ErrorCodeInfo{ErrorCode::kNotFound, "not-found", 5, 500, "a file, program, node or name is not there"},
+    ErrorCodeInfo{ErrorCode::kPermission, "permission", 6, 500, "the system does not allow it"},
     ErrorCodeInfo{ErrorCode::kUnavailable, "unavailable", 7, 503, "a host, peer or service cannot be reached"},
     ErrorCodeInfo{ErrorCode::kTimeout, "timeout", 8, 504, "a deadline passed"},
-    ErrorCodeInfo{ErrorCode::kExhausted, "exhausted", 9, 507, "memory, disk or another resource is used up"},
-    ErrorCodeInfo{ErrorCode::kConflict, "conflict", 10, 409, "it exists already, or is in use"},
-    ErrorCodeInfo{ErrorCode::kUnsupported, "unsupported", 11, 501, "this machine, kernel or build cannot do it"},
+    ErrorCodeInfo{ErrorCode::kExhausted, "exhausted", 9, 429, "memory, disk or another resource is used up"},
+    ErrorCodeInfo{ErrorCode::kConflict, "conflict", 10, 500, "it exists already, or is in use"},
+    ErrorCodeInfo{ErrorCode::kUnsupported, "unsupported", 11, 400, "this machine, kernel or build cannot do it"},
     ErrorCodeInfo{ErrorCode::kInternal, "internal", 70, 500, "a bug in yoke"},
-    ErrorCodeInfo{ErrorCode::kInterrupted, "interrupted", 130, 499, "stopped by Ctrl-C or a signal"},
+    ErrorCodeInfo{ErrorCode::kInterrupted, "interrupted", 130, 500, "stopped by Ctrl-C or a signal"},
 };
 
 ErrorCode code_for(int error_number) {

@@ -5,11 +5,19 @@
 //   void visit_fields(Visitor& visit, ClusterNode& node) {
 //     visit.required("name", node.name);
 //     visit.optional("user", node.user);   // absent keeps the default; std::nullopt and empty lists are not written
+//     visit.renamed("halves", "rails");    // the hint of the error about the old key names the new one
 //   }
 //
 // an enum by `constexpr auto enum_names(Topology)` that returns an array of (name, value) pairs, and any other type by
-// its own read_field and write_field. Unknown keys are errors that suggest the nearest key. Rejected: nlohmann's macros
-// (no place in errors, unknown keys pass, and the library's header in each of our headers).
+// functions of its own. A type that other files nest or read declares these two beside it, and they come before any
+// description:
+//
+//   Document to_json(const ClusterNode& node);                       // { return write_fields(node); }
+//   void from_json(const Document& document, ClusterNode& node);     // { read_fields(document, node); }
+//
+// Everyone reads by `from_json<T>(document)` (document.h); `to_document(value)` writes a value of any of these types.
+// Unknown keys are errors that suggest the nearest key. Rejected: nlohmann's macros (no place in errors, unknown keys
+// pass, and the library's header in each of our headers).
 #pragma once
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,6 +25,7 @@
 #include <algorithm>
 #include <charconv>
 #include <concepts>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,7 +40,7 @@ namespace yoke {
 template <class T>
 T from_document(const Document& document) {
   T value{};
-  read_field(document, value);
+  from_json(document, value);
   return value;
 }
 
@@ -57,20 +66,25 @@ inline bool is_text(const Document& document) {
   return document.kind == Document::Kind::kText || document.kind == Document::Kind::kPlain;
 }
 
-inline void read_field(const Document& document, std::string& value) {
+inline void from_json(const Document& document, Document& value) { value = document; }
+
+inline void from_json(const Document& document, std::string& value) {
   if (!is_text(document)) refuse_field(document, "a text");
   value = document.text;
 }
 
-inline void read_field(const Document& document, bool& value) {
+inline void from_json(const Document& document, std::filesystem::path& value) {
+  value = from_json<std::string>(document);
+}
+
+inline void from_json(const Document& document, bool& value) {
   const bool typed = document.kind == Document::Kind::kBool || document.kind == Document::Kind::kPlain;
   if (!typed || (document.text != "true" && document.text != "false")) refuse_field(document, "true or false");
   value = document.text == "true";
 }
 
 template <class Number>
-requires(std::integral<Number> || std::floating_point<Number>) void read_field(const Document& document,
-                                                                               Number& value) {
+requires(std::integral<Number> || std::floating_point<Number>) void from_json(const Document& document, Number& value) {
   const bool typed = document.kind == Document::Kind::kNumber || document.kind == Document::Kind::kPlain;
   std::string_view text = document.text;
   // JSON does not tell 2 from 2.0; who writes YAML for us means what is written.
@@ -87,28 +101,26 @@ requires(std::integral<Number> || std::floating_point<Number>) void read_field(c
 template <class Tag, class Representation, class Parse>
 void read_quantity(const Document& document, Quantity<Tag, Representation>& value, Parse parse,
                    std::string_view wanted) {
-  if (document.kind == Document::Kind::kNumber) return read_field(document, value.value);
+  if (document.kind == Document::Kind::kNumber) return from_json(document, value.value);
   if (!is_text(document)) refuse_field(document, wanted);
   const auto parsed = parse(document.text);
   if (!parsed) refuse_field(document, wanted, parsed.error().hint());
   value = *parsed;
 }
-inline void read_field(const Document& document, Bytes& value) {
-  read_quantity(document, value, parse_bytes, "a size");
-}
-inline void read_field(const Document& document, BitsPerSecond& value) {
+inline void from_json(const Document& document, Bytes& value) { read_quantity(document, value, parse_bytes, "a size"); }
+inline void from_json(const Document& document, BitsPerSecond& value) {
   read_quantity(document, value, parse_bits_per_second, "a rate in bits per second");
 }
-inline void read_field(const Document& document, BytesPerSecond& value) {
+inline void from_json(const Document& document, BytesPerSecond& value) {
   read_quantity(document, value, parse_bytes_per_second, "a rate in bytes per second");
 }
-inline void read_field(const Document& document, Seconds& value) {
+inline void from_json(const Document& document, Seconds& value) {
   read_quantity(document, value, parse_seconds, "a time");
 }
 
 template <class Enum>
 requires std::is_enum_v<Enum>
-void read_field(const Document& document, Enum& value) {
+void from_json(const Document& document, Enum& value) {
   std::vector<std::string> names;
   for (const auto& [name, candidate] : enum_names(Enum{})) {
     if (is_text(document) && document.text == name) {
@@ -123,22 +135,22 @@ void read_field(const Document& document, Enum& value) {
 }
 
 template <class T>
-void read_field(const Document& document, std::optional<T>& value) {
+void from_json(const Document& document, std::optional<T>& value) {
   if (document.kind == Document::Kind::kNull) {
     value.reset();
   } else {
-    value = from_document<T>(document);
+    value = from_json<T>(document);
   }
 }
 
 template <class T>
-void read_field(const Document& document, std::vector<T>& values) {
+void from_json(const Document& document, std::vector<T>& values) {
   if (document.kind != Document::Kind::kList) refuse_field(document, "a list");
   values.clear();
-  for (const Document& item : document.items) values.push_back(from_document<T>(item));
+  for (const Document& item : document.items) values.push_back(from_json<T>(item));
 }
 
-// Collects the keys only, so that an unknown key is told before a missing one: a typo is usually both.
+// Collects the keys only, so that an unknown key is reported before a missing one: a typo is usually both.
 struct FieldNames {
   template <class T>
   void required(std::string_view key, T&) {
@@ -148,7 +160,9 @@ struct FieldNames {
   void optional(std::string_view key, T&) {
     names.emplace_back(key);
   }
+  void renamed(std::string_view old, std::string_view now) { renamed_keys.emplace_back(old, now); }
   std::vector<std::string> names;
+  std::vector<std::pair<std::string_view, std::string_view>> renamed_keys;  // old, new
 };
 
 struct FieldReader {
@@ -156,12 +170,13 @@ struct FieldReader {
   void required(std::string_view key, T& value) {
     const Document* field = map.find(key);
     if (!field) throw Error(ErrorCode::kInvalid, fmt::format("{}: the key '{}' is missing", map.where, key));
-    read_field(*field, value);
+    from_json(*field, value);
   }
   template <class T>
   void optional(std::string_view key, T& value) {
-    if (const Document* field = map.find(key)) read_field(*field, value);
+    if (const Document* field = map.find(key)) from_json(*field, value);
   }
+  void renamed(std::string_view, std::string_view) {}
   const Document& map;
 };
 
@@ -170,37 +185,37 @@ concept HasFields = requires(FieldNames& names, T& value) {
   visit_fields(names, value);
 };
 
+// A struct by its description, for the struct's own from_json.
 template <HasFields T>
-void fill_fields(const Document& document, T& value) {
+void read_fields(const Document& document, T& value) {
   if (document.kind != Document::Kind::kMap) refuse_field(document, "a map of keys");
   FieldNames known;
   visit_fields(known, value);
   for (const auto& [key, field] : document.fields) {
     if (std::find(known.names.begin(), known.names.end(), key) != known.names.end()) continue;
+    std::string hint = suggest(key, known.names, "keys");
+    for (const auto& [old, now] : known.renamed_keys) {
+      if (key == old) hint = fmt::format("this key is called '{}' now", now);
+    }
     throw Error(ErrorCode::kInvalid, fmt::format("{}: unknown key '{}'", field.where, printable(key, 60)),
-                suggest(key, known.names, "keys"));
+                std::move(hint));
   }
   FieldReader reader{document};
   visit_fields(reader, value);
 }
 
 template <HasFields T>
-void read_field(const Document& document, T& value) {
-  fill_fields(document, value);
-}
-
-// A struct by its own description, whatever overloads of read_field there are for it: for its from_json, which such
-// overloads of other files call.
-template <HasFields T>
-T read_fields(const Document& document) {
-  T value{};
-  fill_fields(document, value);
-  return value;
+void from_json(const Document& document, T& value) {
+  read_fields(document, value);
 }
 
 // ---- writing. The Document comes first for argument-dependent look-up also of types outside this namespace.
 
+inline void write_field(Document& document, const Document& value) { document = value; }
 inline void write_field(Document& document, const std::string& value) { document = Document::string(value); }
+inline void write_field(Document& document, const std::filesystem::path& value) {
+  document = Document::string(value.native());
+}
 inline void write_field(Document& document, bool value) { document = Document::boolean(value); }
 inline void write_field(Document& document, std::integral auto value) {
   document = Document::number(static_cast<std::int64_t>(value));
@@ -243,10 +258,11 @@ struct FieldWriter {
     const bool is_empty_list = written.kind == Document::Kind::kList && written.items.empty();
     if (written.kind != Document::Kind::kNull && !is_empty_list) map.add(std::string(key), std::move(written));
   }
+  void renamed(std::string_view, std::string_view) {}
   Document map = Document::map();
 };
 
-// As read_fields, for a struct's to_json.
+// As read_fields, for a struct's own to_json.
 template <HasFields T>
 Document write_fields(const T& value) {
   FieldWriter writer;
@@ -254,9 +270,18 @@ Document write_fields(const T& value) {
   return std::move(writer.map);
 }
 
-template <HasFields T>
-void write_field(Document& document, const T& value) {
-  document = write_fields(value);
+template <class T>
+concept HasToJson = requires(const T& value) {
+  { to_json(value) } -> std::same_as<Document>;
+};
+
+template <class T>
+requires(HasToJson<T> || HasFields<T>) void write_field(Document& document, const T& value) {
+  if constexpr (HasToJson<T>) {
+    document = to_json(value);
+  } else {
+    document = write_fields(value);
+  }
 }
 
 }  // namespace yoke

@@ -2,8 +2,8 @@
 //
 //   const FileLock lock(folder / "lock", {.busy = "another yoke is changing this", .hint = "wait for it"});
 //
-// A process that is forked meanwhile and keeps the descriptor keeps the lock too. Whoever has the lock may remove the
-// file: those that wait then take the lock of the file that takes its place.
+// A process that is forked meanwhile and keeps the descriptor keeps the lock too. The one that has the lock may remove
+// the file: those that wait then take the lock of the file that takes its place.
 #pragma once
 #include <filesystem>
 #include <functional>

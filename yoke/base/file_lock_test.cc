@@ -48,8 +48,10 @@ TEST(FileLock, OfAFileThatItsHolderRemovedIsTakenAnew) {
 }
 
 TEST(FileLock, ThatCannotBeHadIsNamed) {
-  const auto take = [] { const FileLock lock("/nonexistent/lock", {.busy = "unused"}); };
-  EXPECT_ERROR(take(), ErrorCode::kNotFound, "/nonexistent/lock");
+  const ScratchDir scratch;
+  const fs::path file = scratch.path() / "missing/lock";
+  const auto take = [&] { const FileLock lock(file, {.busy = "unused"}); };
+  EXPECT_ERROR(take(), ErrorCode::kNotFound, file.native());
 }
 
 }  // namespace

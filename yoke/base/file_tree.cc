@@ -17,7 +17,7 @@ namespace yoke {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kLinksMost = 40;  // as the kernel's own limit
+constexpr int kMaxLinks = 40;  // as the kernel's own limit
 
 // "/sys//class/./net/" -> "/sys/class/net". The parts are kept as they are: ".." needs links resolved first.
 std::vector<std::string> parts_of(std::string_view path) {
@@ -51,7 +51,7 @@ std::optional<std::string> walk(std::string_view path,
     done.push_back(part);
     const std::optional<std::string> target = link_at(join(done));
     if (!target) continue;
-    if (++links > kLinksMost) return std::nullopt;
+    if (++links > kMaxLinks) return std::nullopt;
     if (target->starts_with('/'))
       done.clear();
     else

@@ -2,6 +2,7 @@
 #include "yoke/base/file_tree.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
@@ -67,7 +68,7 @@ TYPED_TEST(FileTreeTest, ListsSortedNames) {
   EXPECT_EQ(this->tree->list("/sys/class/net/eth0"), std::vector<std::string>{"vendor"});
 }
 
-TYPED_TEST(FileTreeTest, TellsALinksTargetAndWhereItLeads) {
+TYPED_TEST(FileTreeTest, ReportsALinksTargetAndWhereItLeads) {
   EXPECT_EQ(this->tree->link("/sys/class/net/eth0"), "../../devices/pci0/0000:01:00.0");
   EXPECT_EQ(this->tree->resolve("/sys/absolute"), "/sys/devices/pci0/0000:01:00.0");
 }
@@ -87,6 +88,13 @@ TEST(MemoryTree, RemovesAPathWithEverythingBelow) {
   tree.add_file("/a/bc", "2");
   tree.remove("/a/b");
   EXPECT_EQ(tree.list("/a"), std::vector<std::string>{"bc"});
+}
+
+// To open one waits until somebody writes to it: a probe of a machine would hang.
+TEST(DiskTree, ANamedPipeHasNoContentAndIsNotWaitedFor) {
+  const ScratchDir scratch("yoke-tree");
+  ASSERT_EQ(mkfifo((scratch.path() / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(DiskTree(scratch.path()).read("/pipe"), std::nullopt);
 }
 
 TEST(DiskTree, ReadsThisMachine) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -14,6 +15,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/interrupt.h"
+#include "yoke/base/log.h"
 
 namespace yoke {
 namespace fs = std::filesystem;
@@ -33,6 +35,14 @@ void UniqueFd::reset() {
 UniqueFd open_file(const fs::path& file, int flags, mode_t mode) {
   UniqueFd fd(open(file.c_str(), flags | O_CLOEXEC, mode));
   if (!fd) throw system_error(errno, fmt::format("cannot open {}", file.native()));
+  return fd;
+}
+
+UniqueFd open_regular_file(const fs::path& file) {
+  UniqueFd fd = open_file(file, O_RDONLY | O_NONBLOCK);  // to open a named pipe takes until somebody writes to it
+  struct stat status {};
+  if (fstat(fd.get(), &status) != 0) throw system_error(errno, fmt::format("cannot look at {}", file.native()));
+  if (!S_ISREG(status.st_mode)) throw Error(ErrorCode::kInvalid, fmt::format("{} is no regular file", file.native()));
   return fd;
 }
 
@@ -102,13 +112,25 @@ std::string read_file(const fs::path& file, Bytes limit) {
       throw Error(ErrorCode::kInvalid, fmt::format("{} is larger than {}", file.native(), to_string(limit)));
     }
   }
+  log(LogLevel::kDebug, "read {} ({} bytes)", file.native(), content.size());
   return content;
 }
+
+namespace {
+
+std::string hint_where_forbidden(int error_number) {
+  const bool forbidden = error_number == EACCES || error_number == EROFS || error_number == EPERM;
+  return forbidden ? "choose a folder that you may write to" : "";
+}
+
+}  // namespace
 
 void write_file_atomically(const fs::path& file, std::string_view content, WriteOptions options) {
   std::string temporary = fmt::format("{}.XXXXXX", file.native());
   const UniqueFd fd(mkostemp(temporary.data(), O_CLOEXEC));
-  if (!fd) throw system_error(errno, fmt::format("cannot write {}", file.native()));
+  if (!fd) {
+    throw system_error(errno, fmt::format("cannot write {}", file.native()), hint_where_forbidden(errno));
+  }
   try {
     write_all(fd, content, file);
     if (fchmod(fd.get(), options.mode) != 0 || fsync(fd.get()) != 0) {
@@ -121,6 +143,14 @@ void write_file_atomically(const fs::path& file, std::string_view content, Write
     unlink(temporary.c_str());
     throw;
   }
+  if (options.sync_folder) sync_folder(file.has_parent_path() ? file.parent_path() : ".");
+}
+
+void sync_folder(const fs::path& folder) {
+  const UniqueFd fd = open_file(folder, O_RDONLY | O_DIRECTORY);
+  // Some file systems (of networks, in user space) have no such thing.
+  if (fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
+    throw system_error(errno, fmt::format("cannot sync the folder {}", folder.native()));
 }
 
 namespace {
@@ -134,8 +164,9 @@ bool is_folder_at(int parent, const fs::path& folder) {
 UniqueFd open_own_folder(int parent, const fs::path& folder, struct stat& status) {
   UniqueFd fd(openat(parent, folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (fd && fstat(fd.get(), &status) != 0) throw system_error(errno, fmt::format("cannot look at {}", folder.native()));
-  if (!fd || status.st_uid != geteuid()) {
-    throw Error(ErrorCode::kPermission, fmt::format("{} is not a folder of ours", folder.native()), "remove it");
+  const auto us = static_cast<uid_t>(setfsuid(static_cast<uid_t>(-1)));  // as whom this thread makes files
+  if (!fd || status.st_uid != us) {
+    throw Error(ErrorCode::kPermission, fmt::format("{} is not a folder of this user", folder.native()), "remove it");
   }
   return fd;
 }
@@ -149,7 +180,8 @@ void set_mode(const UniqueFd& folder, const fs::path& name, mode_t mode) {
 bool make_one_folder(int parent, const fs::path& folder, mode_t mode) {
   if (mkdirat(parent, folder.c_str(), mode & S_IRWXU) != 0) {
     if (errno == EEXIST && is_folder_at(parent, folder)) return false;
-    throw system_error(errno == EEXIST ? ENOTDIR : errno, fmt::format("cannot make the folder {}", folder.native()));
+    throw system_error(errno == EEXIST ? ENOTDIR : errno, fmt::format("cannot make the folder {}", folder.native()),
+                       hint_where_forbidden(errno));
   }
   struct stat status {};
   const UniqueFd fd = open_own_folder(parent, folder, status);
@@ -176,19 +208,6 @@ void make_private_folder(const fs::path& folder) {
   struct stat status {};
   const UniqueFd fd = open_own_folder(AT_FDCWD, folder, status);
   if ((status.st_mode & 07777) != S_IRWXU) set_mode(fd, folder, S_IRWXU);
-}
-
-ScratchDir::ScratchDir(std::string_view prefix, const std::optional<fs::path>& parent) {
-  const char* base = std::getenv("TMPDIR");
-  const fs::path folder = parent.value_or(base && *base ? base : "/tmp");
-  std::string name = fmt::format("{}/{}-XXXXXX", folder.native(), prefix);
-  if (!mkdtemp(name.data())) throw system_error(errno, fmt::format("cannot make the scratch folder {}", name));
-  path_ = name;
-}
-
-ScratchDir::~ScratchDir() {
-  std::error_code ignored;  // a leftover scratch folder is no reason to end the program
-  if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
 namespace {
@@ -247,6 +266,15 @@ fs::path user_runtime_dir(uid_t user) {
   if (user == 0) return private_folder("/run/yoke");
   const fs::path session = fmt::format("/run/user/{}", user);
   return is_ours(session) ? private_folder(session / "yoke") : own_folder_in_tmp(user);
+}
+
+std::vector<fs::path> places_beside_program(const std::string& folder) {
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  std::vector<fs::path> places;
+  for (const char* way : {"..", "../..", "../share/yoke"})
+    places.push_back((program / way / folder).lexically_normal());
+  return places;
 }
 
 }  // namespace yoke

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
+#include "yoke/base/fork_call.h"
 
 namespace yoke {
 namespace {
@@ -120,7 +122,7 @@ TEST(Folders, AreNotMadeThroughALinkOrOverAFile) {
   const fs::path target = scratch.path() / "target";
   make_folder(target, 0755);
   fs::create_symlink(target, scratch.path() / "link");
-  EXPECT_ERROR(make_private_folder(scratch.path() / "link"), ErrorCode::kPermission, "is not a folder of ours");
+  EXPECT_ERROR(make_private_folder(scratch.path() / "link"), ErrorCode::kPermission, "is not a folder of this user");
   EXPECT_EQ(mode_of(target), 0755U);
   write_file_atomically(scratch.path() / "file", "");
   for (const char* name : {"file", "file/below"})
@@ -140,6 +142,26 @@ TEST(ScratchDir, LiesInTheGivenFolderAndStaysWhereItIsReleased) {
   }
   EXPECT_TRUE(fs::exists(kept));
   EXPECT_ERROR(ScratchDir("inner", parent.path() / "missing"), ErrorCode::kNotFound, "cannot make the scratch folder");
+}
+
+TEST(ScratchDir, RemovesWhatAKilledProcessLeftAndNothingElse) {
+  const ScratchDir parent;
+  const ScratchDir living("work", parent.path());
+  const ScratchDir other("works", parent.path());
+  const pid_t child = fork_call([&]() -> int {
+    ScratchDir scratch("work", parent.path());
+    write_file_atomically(scratch.path() / "key", "secret");
+    raise(SIGKILL);
+    return 0;
+  });
+  wait_for_child(child);
+  const auto count = [&] { return std::distance(fs::directory_iterator(parent.path()), fs::directory_iterator()); };
+  fs::create_directory(parent.path() / "work-0123456");  // seven letters: none of ours
+  EXPECT_EQ(count(), 4);
+  ScratchDir::remove_abandoned("work", parent.path());
+  EXPECT_EQ(count(), 3);
+  EXPECT_TRUE(fs::exists(living.path()));
+  EXPECT_TRUE(fs::exists(other.path()));
 }
 
 TEST(ScratchDir, IsGoneWithAllItHoldsAtTheEnd) {

@@ -1,5 +1,6 @@
 // Runs a function in a process of its own, without another program: for what changes that process alone (namespaces,
-// its root) or must outlive this one. In a program with one thread only; other programs are started by process.h.
+// its root) or must outlive this one. In a program with one thread only, unless the function calls only what a signal
+// handler may; other programs are started by process.h.
 #pragma once
 #include <sys/types.h>
 

@@ -48,6 +48,14 @@ std::string sha256_file_hex(const std::filesystem::path& file) {
   return hex(digest.data(), digest.size());
 }
 
+std::string blake2b_hex(std::string_view data, std::size_t bytes) {
+  start_sodium();
+  std::vector<unsigned char> digest(bytes);
+  crypto_generichash(digest.data(), digest.size(), reinterpret_cast<const unsigned char*>(data.data()), data.size(),
+                     nullptr, 0);
+  return hex(digest.data(), digest.size());
+}
+
 std::string random_token_hex(std::size_t bytes) {
   start_sodium();
   std::vector<unsigned char> token(bytes);
@@ -82,6 +90,17 @@ std::size_t SecretHash::operator()(std::string_view text) const {
 std::uint64_t secret_number() {
   static const std::uint64_t number = SecretHash{}("number");
   return number;
+}
+
+std::string hmac_sha256_hex(std::string_view key, std::string_view text) {
+  start_sodium();
+  const auto bytes = [](std::string_view part) { return reinterpret_cast<const unsigned char*>(part.data()); };
+  crypto_auth_hmacsha256_state state{};
+  crypto_auth_hmacsha256_init(&state, bytes(key), key.size());
+  crypto_auth_hmacsha256_update(&state, bytes(text), text.size());
+  std::array<unsigned char, crypto_auth_hmacsha256_BYTES> mac{};
+  crypto_auth_hmacsha256_final(&state, mac.data());
+  return hex(mac.data(), mac.size());
 }
 
 bool equal_secrets(std::string_view a, std::string_view b) {

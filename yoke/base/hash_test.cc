@@ -33,6 +33,13 @@ TEST(RandomToken, HasTheLengthAskedForAndDiffersEachTime) {
   EXPECT_FALSE(equal_secrets("abc", "ab"));
 }
 
+// RFC 4231, test case 2.
+TEST(HmacSha256, IsThatOfTheStandard) {
+  EXPECT_EQ(hmac_sha256_hex("Jefe", "what do ya want for nothing?"),
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  EXPECT_NE(hmac_sha256_hex("", "text"), hmac_sha256_hex("key", "text"));
+}
+
 TEST(SecretHash, DependsOnTheTextAndOnTheProcess) {
   EXPECT_EQ(SecretHash{}("a"), SecretHash{}(std::string("a")));
   EXPECT_NE(SecretHash{}("a"), SecretHash{}("b"));

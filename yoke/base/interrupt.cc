@@ -39,7 +39,9 @@ int interrupt_signal() { return received; }
 int interrupts_received() { return times_received; }
 
 void throw_if_interrupted() {
-  if (received != 0) throw Error(ErrorCode::kInterrupted, fmt::format("stopped by {}", sigdescr_np(received)));
+  if (received == 0) return;
+  throw Error(ErrorCode::kInterrupted, received == SIGINT ? std::string("stopped (Ctrl-C)")
+                                                          : fmt::format("stopped by SIG{}", sigabbrev_np(received)));
 }
 
 }  // namespace yoke

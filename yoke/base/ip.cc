@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "yoke/base/check.h"
+#include "yoke/base/fields.h"
 #include "yoke/base/text.h"
 
 namespace yoke {
@@ -78,6 +79,24 @@ Result<Ipv4Prefix> parse_ipv4_prefix(std::string_view text) {
                             fmt::format("'{}' has no prefix length from 0 to 32", printable(text, 40)),
                             "write it as in 192.168.100.0/24"));
   });
+}
+
+Document to_json(const Ipv4& address) { return Document::string(to_string(address)); }
+
+void from_json(const Document& document, Ipv4& address) {
+  const auto parsed = parse_ipv4(document.text);
+  if (!is_text(document) || !parsed) refuse_field(document, "an IPv4 address", "write it as in 192.168.100.1");
+  address = *parsed;
+}
+
+Document to_json(const Ipv4Prefix& prefix) { return Document::string(to_string(prefix)); }
+
+void from_json(const Document& document, Ipv4Prefix& prefix) {
+  const auto parsed = parse_ipv4_prefix(document.text);
+  if (!is_text(document) || !parsed) {
+    refuse_field(document, "an IPv4 address with its prefix length", "write it as in 192.168.100.0/24");
+  }
+  prefix = *parsed;
 }
 
 }  // namespace yoke

@@ -9,6 +9,8 @@
 
 namespace yoke {
 
+struct Document;
+
 struct Ipv4 {
   std::uint32_t value = 0;  // host byte order
   friend auto operator<=>(Ipv4, Ipv4) = default;
@@ -32,5 +34,10 @@ std::string to_string(Ipv4 address);
 std::string to_string(const Ipv4Prefix& prefix);
 Result<Ipv4> parse_ipv4(std::string_view text);
 Result<Ipv4Prefix> parse_ipv4_prefix(std::string_view text);  // host bits may be set
+
+Document to_json(const Ipv4& address);
+void from_json(const Document& document, Ipv4& address);
+Document to_json(const Ipv4Prefix& prefix);
+void from_json(const Document& document, Ipv4Prefix& prefix);
 
 }  // namespace yoke

@@ -64,6 +64,8 @@ Document parse_json(std::string_view text, std::string_view source) {
   return builder.take();
 }
 
+bool is_json(std::string_view text) { return Json::accept(text.begin(), text.end()); }
+
 std::string print_json(const Document& document, JsonLayout layout) {
   const int indent = layout == JsonLayout::kIndented ? 2 : -1;
   return escape_controls(to_nlohmann(document).dump(indent, ' ', false, Json::error_handler_t::replace));

@@ -34,6 +34,13 @@ TEST(Json, RefusesWhatTheStandardDoesNotKnow) {
   EXPECT_ERROR(parse_json(R"({"a": 1, "a": 2})", "test.json"), ErrorCode::kInvalid, "'a' stands twice");
 }
 
+TEST(Json, ItsSyntaxIsCheckedWithoutAnError) {
+  for (const char* text : {"{}", "[1, 2.5, \"x\"]", " null ", "{\"a\": 1, \"a\": 2}"})
+    EXPECT_TRUE(is_json(text)) << text;
+  for (const char* text : {"", "{\"log\"}", "[1] 2", "{\"a\": 1,}", "{", "\"\xff\""})
+    EXPECT_FALSE(is_json(text)) << text;
+}
+
 TEST(Json, RefusesDepthInsteadOfOverflowingTheStack) {
   EXPECT_ERROR(parse_json(std::string(1000000, '['), "test.json"), ErrorCode::kInvalid, "nested more than");
 }

@@ -15,6 +15,12 @@ inline constexpr std::size_t kJsonDepth = 64;
 inline constexpr std::uint64_t kTokenizerValues = 16'000'000;
 inline constexpr std::size_t kMerges = 4'000'000;
 
+// A GGUF file's tokenizer, which becomes values when it is imported: a tenth of what is above, in memory. The texts of
+// the largest known vocabulary have 2 MB, its merges 5 MB.
+inline constexpr std::size_t kImportedTokens = 600'000;
+inline constexpr std::size_t kImportedMerges = 700'000;
+inline constexpr std::int64_t kImportedTextBytes = 16 << 20;
+
 // Names of tensors: the longest known has about 120 bytes.
 inline constexpr std::size_t kTensorNameBytes = 512;
 // Files of one model: the largest known has 400 shards.
@@ -27,10 +33,24 @@ inline constexpr std::size_t kSuggestedBytes = 128;
 // Ranks of one job: more than any machine of today has cores, times its nodes at a desk or in a rack.
 inline constexpr int kRanks = 4'096;
 
+// Lists of hosts ("n[01-16]"): more names than any cluster that this program is for, each as long as DNS allows.
+// Slurm's own names have at most three brackets.
+inline constexpr std::size_t kHosts = 4'096;
+inline constexpr std::size_t kHostBytes = 253;
+inline constexpr std::size_t kHostlistBytes = 64 << 10;
+inline constexpr std::size_t kHostlistRanges = 8;
+// Values of a cluster file's entry, times the hosts that it stands for: 1,024 nodes with 100 values each.
+inline constexpr std::size_t kExpandedValues = 100'000;
+
+// Recipes and engine files. Linux takes a command line of 2 MiB; names of variables are words.
+inline constexpr std::size_t kCommandBytes = 2 << 20;
+inline constexpr std::size_t kVariableNameBytes = 64;
+
 // Logs of NCCL: with NCCL_DEBUG=INFO a rank writes about 100 kB. Of a line only the beginning is read: the longest that
-// NCCL writes lists the devices of a node in some kB.
+// NCCL writes lists the devices of a node in some kB. A log of this size takes about 2 s.
 inline constexpr std::int64_t kLogBytes = 512 << 20;
 inline constexpr std::size_t kLogLineBytes = 64 << 10;
+inline constexpr std::chrono::nanoseconds kLogTime = std::chrono::seconds(4);
 
 // Regular expressions. The longest of a known tokenizer has about 1,000 bytes, the longest of a quantization section
 // about 100; sections have a few dozen of them.

@@ -13,13 +13,13 @@ bool LineBuffer::append_within(Bytes limit, std::string_view data) {
 
 std::optional<std::string> LineBuffer::take_line(More more) {
   const std::size_t end = data_.find('\n', std::max(begin_, searched_));
-  if (end != std::string::npos && end - begin_ <= kLineMost) {
+  if (end != std::string::npos && end - begin_ <= kMaxLine) {
     std::string line = data_.substr(begin_, end - begin_);
     drop(line.size() + 1);
     return line;
   }
-  if (size() > kLineMost) return take_bytes(kLineMost);
-  if (more == More::kNone && !empty()) return take_bytes(kLineMost);
+  if (size() > kMaxLine) return take_bytes(kMaxLine);
+  if (more == More::kNone && !empty()) return take_bytes(kMaxLine);
   searched_ = data_.size();
   return std::nullopt;
 }
@@ -34,7 +34,7 @@ void LineBuffer::drop(std::size_t count) {
   begin_ += count;
   searched_ = begin_;
   // Moving the rest to the front at every line would cost the square of the buffer.
-  if (begin_ == data_.size() || begin_ > kLineMost) {
+  if (begin_ == data_.size() || begin_ > kMaxLine) {
     data_.erase(0, begin_);
     begin_ = searched_ = 0;
   }

@@ -1,4 +1,4 @@
-// Bytes that come in pieces, taken out as lines. A line longer than kLineMost is given in pieces of that size, so that
+// Bytes that come in pieces, taken out as lines. A line longer than kMaxLine is given in pieces of that size, so that
 // a program that never writes a newline cannot fill the memory of one that waits for it.
 #pragma once
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace yoke {
 
 class LineBuffer {
  public:
-  static constexpr std::size_t kLineMost = 1 << 20;
+  static constexpr std::size_t kMaxLine = 1 << 20;
 
   void append(std::string_view data) { data_ += data; }
   // Keeps what fits into the limit; whether all did.

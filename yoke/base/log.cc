@@ -12,6 +12,8 @@ namespace {
 
 spdlog::level::level_enum to_spdlog(LogLevel level) {
   switch (level) {
+    case LogLevel::kTrace:
+      return spdlog::level::trace;
     case LogLevel::kDebug:
       return spdlog::level::debug;
     case LogLevel::kInfo:
@@ -38,7 +40,10 @@ spdlog::logger& logger() {
 
 }  // namespace
 
-void set_log_level(LogLevel level) { logger().set_level(to_spdlog(level)); }
+void set_log_level(LogLevel level) {
+  logger().set_level(to_spdlog(level));
+  if (level < LogLevel::kInfo) logger().set_pattern("%H:%M:%S.%e %^%l%$ %v");
+}
 bool log_enabled(LogLevel level) { return logger().should_log(to_spdlog(level)); }
 void log_line(LogLevel level, std::string_view text) { logger().log(to_spdlog(level), terminal_safe(text)); }
 

@@ -7,9 +7,10 @@
 
 namespace yoke {
 
-enum class LogLevel { kDebug, kInfo, kWarning, kError };
+// kDebug is -v: each program run, file read and decision. kTrace is -vv: what goes over the wire.
+enum class LogLevel { kTrace, kDebug, kInfo, kWarning, kError };
 
-void set_log_level(LogLevel level);  // kInfo at the start
+void set_log_level(LogLevel level);  // kInfo at the start; below it lines have milliseconds
 bool log_enabled(LogLevel level);
 void log_line(LogLevel level, std::string_view text);
 

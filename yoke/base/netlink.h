@@ -18,7 +18,7 @@ namespace yoke {
 
 using NetlinkData = std::span<const char>;
 
-// `groups` of events to be told; 0 for questions only.
+// `groups` of events to report; 0 for questions only.
 UniqueFd open_route_socket(int type, unsigned groups);
 
 // Asks for a whole table (RTM_GETLINK, …) and calls for the body of each message of the answer. False: something

@@ -1,6 +1,7 @@
 #include "yoke/base/process.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,13 +15,16 @@
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/interrupt.h"
+#include "yoke/base/log.h"
 #include "yoke/base/process_start.h"
 #include "yoke/base/process_tree.h"
+#include "yoke/base/text.h"
 
 namespace yoke {
 namespace {
 
-// Output that is still in the pipe when the program ends is read; whoever else holds the pipe is not waited for longer.
+// Output that is still in the pipe when the program ends is read; any other process that holds the pipe is not waited
+// for longer.
 constexpr Seconds kDrainTime{1};
 // A process that SIGKILL does not end within this hangs in the kernel (a dead disk or network volume).
 constexpr Seconds kKillTime{10};
@@ -63,6 +67,10 @@ Process::Process(Command command) : command_(std::move(command)), token_(random_
   stream(OutputStream::kOut).fd = std::move(started.out);
   stream(OutputStream::kErr).fd = std::move(started.err);
   if (input_) to_write_ = std::move(command_.input);
+  // Scripts for other machines are long: a line shows which command it is, -vv shows all of it.
+  const std::string words = fmt::format("{}", fmt::join(command_.argv, " "));
+  log(LogLevel::kDebug, "run {} (process {})", printable(words, 400), pid_);
+  log(LogLevel::kTrace, "process {}: {}", pid_, printable(words, 4000));
 }
 
 Process::Process(Process&& other) noexcept
@@ -151,7 +159,7 @@ std::optional<Outcome> Process::wait(Deadline deadline) {
   kill_rest();
   reap();
   for (const OutputStream which : {OutputStream::kOut, OutputStream::kErr}) {
-    // What is still in the pipe; whoever fills it without end is not read for ever.
+    // What is still in the pipe; the one that fills it without end is not read for ever.
     for (const Deadline end = Deadline::after(kDrainTime); stream(which).fd && read_stream(which) && !end.expired();) {
     }
     end_stream(which);
@@ -167,17 +175,17 @@ std::optional<Outcome> Process::wait(Deadline deadline) {
 
 void Process::kill_tree() noexcept {
   if (pid_ < 0 || status_) return;
-  end_tree(Whom::kAll);
+  end_tree(KillTarget::kAll);
   reap();
 }
 
 void Process::kill_rest() noexcept {
   if (pid_ < 0 || status_ || command_.kill_scope == KillScope::kGroup) return;
-  end_tree(Whom::kDescendants);
+  end_tree(KillTarget::kDescendants);
 }
 
 // The child is not reaped before this ends, so its number cannot have become somebody else's process or group.
-void Process::end_tree(Whom whom) noexcept try {
+void Process::end_tree(KillTarget whom) noexcept try {
   const bool whole_tree = command_.kill_scope == KillScope::kTree;
   ProcessTree tree(pid_, token_);
   const auto gone = [&] { return exited() && (!whole_tree || tree.living().empty()); };
@@ -197,7 +205,7 @@ void Process::end_tree(Whom whom) noexcept try {
     }
   };
   if (whole_tree) tree.look();
-  if (whom == Whom::kDescendants && tree.living().empty()) return;
+  if (whom == KillTarget::kDescendants && tree.living().empty()) return;
   send(SIGTERM);
   wait_until_gone(command_.grace, SIGTERM);
   if (whole_tree && gone()) return;

@@ -113,8 +113,8 @@ class Process {
   bool at_end(OutputStream stream) const;  // this one
 
   // How it ended, with the output not yet taken; nothing at the deadline, and then it may be called again. What it
-  // left in the background is killed (KillScope::kTree), a second after its end at the latest: whoever still holds its
-  // output is not waited for.
+  // left in the background is killed (KillScope::kTree), a second after its end at the latest: the one that still holds
+  // its output is not waited for.
   std::optional<Outcome> wait(Deadline deadline);
 
   // SIGTERM, then SIGKILL after the grace, to the whole tree, until nothing is left. Does nothing after the end.
@@ -127,7 +127,7 @@ class Process {
     LineBuffer kept;
     LineBuffer to_deliver;  // to on_line
   };
-  enum class Whom { kAll, kDescendants };
+  enum class KillTarget { kAll, kDescendants };
 
   Stream& stream(OutputStream which) { return streams_[static_cast<std::size_t>(which)]; }
   const Stream& stream(OutputStream which) const { return streams_[static_cast<std::size_t>(which)]; }
@@ -140,7 +140,7 @@ class Process {
   void end_stream(OutputStream which);
   void deliver_lines(OutputStream which, LineBuffer::More more);
   bool exited() const;
-  void end_tree(Whom whom) noexcept;
+  void end_tree(KillTarget whom) noexcept;
   void kill_rest() noexcept;
   void reap() noexcept;
 

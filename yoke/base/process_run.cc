@@ -10,6 +10,7 @@
 #include <cctype>
 
 #include "yoke/base/error.h"
+#include "yoke/base/log.h"
 #include "yoke/base/text.h"
 
 namespace yoke {
@@ -54,7 +55,12 @@ std::string Outcome::describe() const {
 Outcome run(const Command& command) {
   Process process(command);
   const Deadline deadline = Deadline::after(command.timeout);
-  if (std::optional<Outcome> outcome = process.wait(deadline)) return *std::move(outcome);
+  const Instant start = real_clock().now();
+  if (std::optional<Outcome> outcome = process.wait(deadline)) {
+    log(LogLevel::kDebug, "process {} {} after {}", process.pid(), outcome->describe(),
+        to_string(to_seconds(real_clock().now() - start)));
+    return *std::move(outcome);
+  }
   process.kill_tree();
   Outcome outcome = process.wait(Deadline::never()).value();
   outcome.timed_out = true;

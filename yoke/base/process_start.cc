@@ -30,10 +30,33 @@ std::map<std::string, std::string> full_environment(const Command& command, cons
     if (equals != std::string_view::npos) all.emplace(text.substr(0, equals), text.substr(equals + 1));
   }
   for (const auto& [name, value] : command.environment) all[name] = value;
-  // Behind what we carry ourselves: whoever kills us finds our children too.
+  // Behind what we carry ourselves: the one that kills us finds our children too.
   std::string& tokens = all[std::string(kProcessTokenVariable)];
   tokens += tokens.empty() ? token : ":" + token;
   return all;
+}
+
+// Debian's packages of the programs that yoke starts and that a small system may lack.
+struct PackageOf {
+  std::string_view program;
+  std::string_view package;
+};
+constexpr PackageOf kPackages[] = {{"ssh", "openssh-client"},
+                                   {"ssh-keygen", "openssh-client"},
+                                   {"ssh-keyscan", "openssh-client"},
+                                   {"sshd", "openssh-server"},
+                                   {"ip", "iproute2"},
+                                   {"tc", "iproute2"},
+                                   {"ping", "iputils-ping"},
+                                   {"curl", "curl"},
+                                   {"mpirun", "openmpi-bin"},
+                                   {"newuidmap", "uidmap"}};
+
+std::string how_to_install(std::string_view program) {
+  for (const PackageOf& row : kPackages) {
+    if (row.program == program) return fmt::format("sudo apt-get install {}", row.package);
+  }
+  return "install it; it was looked for in PATH, /usr/local/sbin, /usr/sbin and /sbin";
 }
 
 Error cannot_start(int error_number, const std::string& program) {
@@ -42,7 +65,7 @@ Error cannot_start(int error_number, const std::string& program) {
     case ENOENT:
     case ENOTDIR:
       return Error(ErrorCode::kNotFound, fmt::format("the program '{}' was not found", shown),
-                   program.find('/') == std::string::npos ? "install it, or add its folder to PATH"
+                   program.find('/') == std::string::npos ? how_to_install(program)
                                                           : "is it there, and the interpreter of its first line too?");
     case EACCES:
     case EPERM:
@@ -57,7 +80,7 @@ Error cannot_start(int error_number, const std::string& program) {
 }
 
 // As execvp does it, but here, before fork: execvp is not safe after a fork in a program with threads. The first
-// existing file that is executable wins; EACCES is told only where no other is.
+// existing file that is executable wins; EACCES is reported only where no other is.
 struct FoundProgram {
   std::string file;
   int error_number = 0;
@@ -76,6 +99,11 @@ FoundProgram find_program(const std::string& name, const std::vector<std::string
     if (stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     if (access(file.c_str(), X_OK) == 0) return {std::move(file)};
     failure = EACCES;
+  }
+  // Debian gives ordinary users a PATH without these, and ip, tc, sshd and ldconfig are there.
+  for (const char* folder : {"/usr/local/sbin", "/usr/sbin", "/sbin"}) {
+    std::string file = fmt::format("{}/{}", folder, name);
+    if (!name.empty() && failure == ENOENT && access(file.c_str(), X_OK) == 0) return {std::move(file)};
   }
   return {"", failure};
 }
@@ -115,7 +143,8 @@ void reset_signals() {
 // In the child.
 [[noreturn]] void become_program(const ForkPlan& plan) {
   const ChildPlan& child = plan.child;
-  setsid();  // fails only for a group leader, which a new child is not
+  // Fails only for a group leader, which a new child is not.
+  if (child.session == ChildPlan::Session::kNew) setsid();
   if (child.orphan == ChildPlan::Orphan::kIsKilled) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != plan.parent) _exit(127);  // it was killed before we asked to die with it

@@ -1,5 +1,5 @@
 // The one place that starts other programs: a child with its streams, and nothing else of ours inherited. Used by
-// process.cc (start_program) and by the supervisor of ranks (start_child).
+// process.cc (start_program), by run_at_terminal.cc and by the supervisor of ranks (start_child).
 #pragma once
 #include <sys/types.h>
 
@@ -20,6 +20,7 @@ struct ChildPlan {
   enum class Folder { kRequired, kIfThere } folder_use = Folder::kRequired;
   int input = -1, out = -1, err = -1;                               // above 2
   int further = -1;                                                 // one more that it inherits, at its number
+  enum class Session { kNew, kOurs } session = Session::kNew;       // kOurs: with our terminal and process group
   enum class Orphan { kLives, kIsKilled } orphan = Orphan::kLives;  // when the thread that started it ends
 };
 
@@ -33,8 +34,8 @@ struct StartedChild {
   std::optional<ChildFailure> failure = {};  // then there is no child
 };
 
-// Returns once the program runs, or has failed to. It leads its own session, and so its own process group. Signals are
-// as a new program expects them; only an ignored SIGHUP (nohup) stays so.
+// Returns once the program runs, or has failed to. Unless `session` says otherwise it leads its own session, and so its
+// own process group. Signals are as a new program expects them; only an ignored SIGHUP (nohup) stays so.
 StartedChild start_child(const ChildPlan& plan);
 
 // Above 2, also in a program whose standard streams are closed: a child moves these onto 0, 1 and 2.

@@ -48,14 +48,14 @@ TEST(Process, GivesBothStreamsAndTheExitStatus) {
   EXPECT_TRUE(run({.argv = {"true"}}).ok());
 }
 
-TEST(Process, DescribesAnEndByTheLastLineThatSaysSomething) {
+TEST(Process, DescribesAnEndByTheLastLineThatReportsSomething) {
   EXPECT_EQ(run(shell("printf 'first\nthe reason \n-----\n\n  *** 3 ***\n' >&2; exit 1")).describe(),
             "exited with status 1: the reason");
   EXPECT_EQ(run(shell("printf -- '--\n-----\n' >&2; exit 1")).describe(), "exited with status 1: -----");
   EXPECT_EQ(run(shell("printf 'größe\n' >&2; exit 1")).describe(), "exited with status 1: größe");
 }
 
-TEST(Process, TellsWhichSignalEndedTheProgram) {
+TEST(Process, ReportsWhichSignalEndedTheProgram) {
   const Outcome outcome = run(shell("kill -SEGV $$"));
   EXPECT_EQ(outcome.signal, SIGSEGV);
   EXPECT_EQ(outcome.exit_status, 128 + SIGSEGV);
@@ -82,7 +82,7 @@ TEST(Process, AddsToTheEnvironmentAndRunsInTheFolder) {
 
 TEST(Process, NamesAProgramThatIsNotThere) {
   EXPECT_ERROR(run({.argv = {"no-such-program-of-yoke"}}), ErrorCode::kNotFound, "no-such-program-of-yoke",
-               "add its folder to PATH");
+               "install it; it was looked for in PATH");
   EXPECT_ERROR(run({.argv = {"/no/such/program"}}), ErrorCode::kNotFound, "/no/such/program", "is it there");
 }
 
@@ -217,7 +217,7 @@ TEST(Process, KillsWhatIsForkedWhileItIsBeingKilled) {
   EXPECT_FALSE(alive(std::stoi(read_file(scratch.path() / "number"))));
 }
 
-TEST(Process, KeepsTheMarkOfWhoeverStartedUs) {
+TEST(Process, KeepsTheMarkOfItsStarter) {
   Process process({.argv = {"sh", "-c", "echo $YOKE_PROCESS"}, .environment = {{"YOKE_PROCESS", "outer"}}});
   const auto line = process.read_line(Deadline::after(60_s));
   ASSERT_TRUE(line);
@@ -354,7 +354,7 @@ TEST(Process, GivesBytesOfOneStream) {
   EXPECT_EQ(process.wait(Deadline::after(60_s)).value().err, "noise");
 }
 
-TEST(Process, TellsWhetherThereIsOutput) {
+TEST(Process, ReportsWhetherThereIsOutput) {
   Process process({.argv = {"cat"}, .input_mode = InputMode::kPipe});
   EXPECT_FALSE(process.poll_output(Deadline::after(20_ms)));
   process.write("x", Deadline::after(60_s));
@@ -395,8 +395,8 @@ TEST(Process, LeavesNoZombies) {
 }
 
 TEST(LineBuffer, GivesLongLinesInPieces) {
-  constexpr std::size_t kMost = LineBuffer::kLineMost;
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kMost - 1, kMost, kMost + 1, 2 * kMost + 7}) {
+  constexpr std::size_t kMax = LineBuffer::kMaxLine;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, kMax - 1, kMax, kMax + 1, 2 * kMax + 7}) {
     LineBuffer buffer;
     const std::string line(size, 'x');
     for (std::size_t at = 0; at < size; at += 65537) buffer.append(std::string_view(line).substr(at, 65537));
@@ -407,12 +407,12 @@ TEST(LineBuffer, GivesLongLinesInPieces) {
       const auto piece = buffer.take_line(LineBuffer::More::kMayCome);
       ASSERT_TRUE(piece);
       if (*piece == "next") break;
-      EXPECT_LE(piece->size(), kMost);
+      EXPECT_LE(piece->size(), kMax);
       joined += *piece;
       ++pieces;
     }
     EXPECT_EQ(joined, line) << size;
-    EXPECT_EQ(pieces, size <= kMost ? 1 : (size + kMost - 1) / kMost) << size;
+    EXPECT_EQ(pieces, size <= kMax ? 1 : (size + kMax - 1) / kMax) << size;
     EXPECT_FALSE(buffer.take_line(LineBuffer::More::kMayCome));
     EXPECT_EQ(buffer.take_line(LineBuffer::More::kNone), "rest");
     EXPECT_FALSE(buffer.take_line(LineBuffer::More::kNone));

@@ -6,6 +6,8 @@
 #include <atomic>
 
 #include "yoke/base/log.h"
+#include "yoke/base/terminal.h"
+#include "yoke/base/text.h"
 
 namespace yoke {
 namespace {
@@ -15,17 +17,32 @@ constexpr Seconds kTerminalEvery{0.2};
 constexpr Seconds kLogEvery{10};
 std::atomic<bool> quiet{false};
 
+// The last column stays free: some terminals begin a new line as soon as it is written.
+std::string cut_to(std::string text, std::size_t columns) {
+  if (count_columns(text) < columns) return text;
+  const std::size_t kept = columns > 4 ? columns - 4 : 0;
+  std::size_t at = 0;
+  for (std::size_t column = 0; at < text.size(); ++at) {
+    const bool starts_character = (static_cast<unsigned char>(text[at]) & 0xC0U) != 0x80U;
+    if (starts_character && column++ == kept) break;
+  }
+  return text.substr(0, at) + "...";
+}
+
 }  // namespace
 
 void set_quiet_progress() { quiet = true; }
 
 ProgressOptions default_progress() {
   if (quiet) return {.style = ProgressStyle::kQuiet, .write = {}};
-  if (isatty(STDERR_FILENO)) {
-    return {.style = ProgressStyle::kTerminal, .write = [](std::string_view text) {
-              if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* progress is never worth an error */
-              }
-            }};
+  if (takes_escapes(STDERR_FILENO)) {
+    return {.style = ProgressStyle::kTerminal,
+            .write =
+                [](std::string_view text) {
+                  if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* progress is never worth an error */
+                  }
+                },
+            .columns = [] { return terminal_columns(STDERR_FILENO).value_or(80); }};
   }
   return {.style = ProgressStyle::kLog, .write = [](std::string_view text) { log_line(LogLevel::kInfo, text); }};
 }
@@ -50,8 +67,9 @@ void Progress::update(std::int64_t done, std::string_view detail) {
   if (elapsed < kSilence || since_shown < (terminal ? kTerminalEvery : kLogEvery)) return;
   shown_ = now;
   drawn_ = true;
-  const std::string text = line(done, detail, elapsed);
-  options_.write(terminal ? "\r\x1b[K" + text : text);
+  const std::string text = terminal_safe(line(done, detail, elapsed));
+  if (!terminal) return options_.write(text);
+  options_.write("\r\x1b[K" + (options_.columns ? cut_to(text, options_.columns()) : text));
 }
 
 std::string Progress::line(std::int64_t done, std::string_view detail, Seconds elapsed) const {
@@ -62,10 +80,10 @@ std::string Progress::line(std::int64_t done, std::string_view detail, Seconds e
     if (fraction > 0.01 && fraction < 1) {
       text += fmt::format(", {:.0f} s left", elapsed.value * (1 - fraction) / fraction);
     }
+    text += fmt::format(", {:.0f} s so far", elapsed.value);
   } else {
-    text += fmt::format(": {} done", done);
+    text += fmt::format(": {:.0f} s so far", elapsed.value);
   }
-  text += fmt::format(", {:.0f} s so far", elapsed.value);
   if (!detail.empty()) text += fmt::format(" ({})", detail);
   return text;
 }

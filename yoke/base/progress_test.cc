@@ -16,7 +16,7 @@ struct Recorder {
   ProgressOptions options;
 };
 
-TEST(Progress, SaysNothingForWorkUnderTwoSeconds) {
+TEST(Progress, ReportsNothingForWorkUnderTwoSeconds) {
   Recorder recorder(ProgressStyle::kTerminal);
   {
     Progress progress("loading", 100, recorder.options);
@@ -43,6 +43,16 @@ TEST(Progress, KeepsOneLiveLineOnATerminalAndRemovesItAtTheEnd) {
   EXPECT_EQ(recorder.written[2], "\r\x1b[K");
 }
 
+TEST(Progress, NeverFillsATerminalsLine) {
+  Recorder recorder(ProgressStyle::kTerminal);
+  recorder.options.columns = [] { return 20; };
+  Progress progress("measuring the rails", 0, recorder.options);
+  recorder.clock.advance(4_s);
+  progress.update(0, "each rail alone, then both together");
+  ASSERT_EQ(recorder.written.size(), 1U);
+  EXPECT_EQ(recorder.written[0], "\r\x1b[Kmeasuring the ra...") << "19 of 20 columns";
+}
+
 TEST(Progress, LogsEveryTenSecondsElsewhere) {
   Recorder recorder(ProgressStyle::kLog);
   Progress progress("copying", 0, recorder.options);
@@ -51,7 +61,7 @@ TEST(Progress, LogsEveryTenSecondsElsewhere) {
     recorder.clock.advance(1_s);
   }
   ASSERT_EQ(recorder.written.size(), 2U);
-  EXPECT_EQ(recorder.written[0], "copying: 10 done, 10 s so far");
+  EXPECT_EQ(recorder.written[0], "copying: 10 s so far");
 }
 
 TEST(Progress, IsSilentWhenQuiet) {

@@ -17,7 +17,7 @@ TEST(SharedLibrary, TakesTheFirstNameThatIsThere) {
   EXPECT_EQ(cosine(0), 1);
 }
 
-TEST(SharedLibrary, SaysWhatItTriedAndWhatToDo) {
+TEST(SharedLibrary, ReportsWhatItTriedAndWhatToDo) {
   const auto library = SharedLibrary::open(
       {.what = "the library of dreams", .names = {"libnowhere.so.7", "libno.so"}, .missing_hint = "sleep"});
   ASSERT_FALSE(library);

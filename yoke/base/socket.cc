@@ -123,11 +123,6 @@ void connect_before(const UniqueFd& fd, const Address& address, const std::strin
 
 }  // namespace
 
-std::string to_string(const Endpoint& endpoint) {
-  const bool colons = endpoint.address.find(':') != std::string::npos;
-  return fmt::format("{}{}{}:{}", colons ? "[" : "", endpoint.address, colons ? "]" : "", endpoint.port);
-}
-
 Result<Endpoint> parse_endpoint(std::string_view text) {
   const auto invalid = [&] {
     return Unexpected(Error(ErrorCode::kInvalid, fmt::format("'{}' is no address with port", printable(text)),
@@ -230,6 +225,14 @@ void Socket::receive_exact(std::span<std::byte> data, Deadline deadline) {
 
 void Socket::set_no_delay() {
   set_option(fd_, IPPROTO_TCP, TCP_NODELAY, 1, fmt::format("cannot set TCP_NODELAY towards {}", peer_));
+}
+
+// On a cable nothing is lost and nobody else is to be let by. Some systems have BBR as their default, which measures
+// and paces what it sends: it takes a busy moment of the machine for the rate of the cable, and is slow after it. Reno
+// is in every kernel and open to all.
+void Socket::set_reno() {
+  constexpr std::string_view kName = "reno";
+  setsockopt(fd_.get(), IPPROTO_TCP, TCP_CONGESTION, kName.data(), kName.size());
 }
 
 Socket listen_tcp(const Endpoint& endpoint, ListenOptions options) {

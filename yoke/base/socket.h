@@ -20,6 +20,8 @@
 
 namespace yoke {
 
+struct Document;
+
 // Numbers only: resolving names has no deadline in libc, and clusters are written in addresses.
 struct Endpoint {
   std::string address;  // "192.168.100.1", "fe80::1%eth0"
@@ -29,6 +31,8 @@ struct Endpoint {
 // "192.168.100.1:29500", "[::1]:29500"
 std::string to_string(const Endpoint& endpoint);
 Result<Endpoint> parse_endpoint(std::string_view text);
+Document to_json(const Endpoint& endpoint);
+void from_json(const Document& document, Endpoint& endpoint);
 
 struct ListenOptions {
   int backlog = 128;
@@ -55,6 +59,7 @@ class Socket {
   void receive_exact(std::span<std::byte> data, Deadline deadline);
 
   void set_no_delay();  // TCP: small messages leave at once
+  void set_reno();      // TCP on a cable, whatever congestion control the system prefers
   void close();
 
  private:

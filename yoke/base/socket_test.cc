@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <string>
@@ -59,6 +61,11 @@ TEST(Endpoint, RefusesWhatIsNoAddressWithPort) {
 TEST(Socket, CarriesBytesBothWays) {
   auto [client, server] = connected();
   client.set_no_delay();
+  client.set_reno();
+  char name[16] = {};
+  socklen_t length = sizeof name - 1;
+  ASSERT_EQ(getsockopt(client.fd(), IPPROTO_TCP, TCP_CONGESTION, name, &length), 0);
+  EXPECT_STREQ(name, "reno");
   client.send_all("hello", soon());
   EXPECT_EQ(receive(server, 5), "hello");
   server.send_all("", soon());
@@ -68,7 +75,7 @@ TEST(Socket, CarriesBytesBothWays) {
   EXPECT_EQ(client.peer(), to_string(server.local()));
 }
 
-TEST(Socket, TellsThePortThatWasChosen) { EXPECT_GT(listen_tcp({"127.0.0.1", 0}).local().port, 0); }
+TEST(Socket, ReportsThePortThatWasChosen) { EXPECT_GT(listen_tcp({"127.0.0.1", 0}).local().port, 0); }
 
 TEST(Socket, CarriesBytesOverIpv6) {
   Result<Socket> listener = try_to([] { return listen_tcp({"::1", 0}); });
@@ -94,7 +101,7 @@ TEST(Socket, CarriesMoreThanItsBuffersFromTwoThreads) {
   EXPECT_TRUE(back == data);
 }
 
-TEST(Socket, TellsTheEndOfTheStream) {
+TEST(Socket, ReportsTheEndOfTheStream) {
   auto [client, server] = connected();
   client.send_all("ab", soon());
   ASSERT_EQ(shutdown(client.fd(), SHUT_WR), 0);

@@ -127,19 +127,31 @@ std::size_t shown_length(std::string_view text) {
   return byte < 0x20 || byte == 0x7F || is_c1 ? 0 : length;
 }
 
+// The next `length` bytes of `rest` as they are; where that is 0 its first byte as an escape. Returns how many were
+// taken.
+std::size_t append_shown(std::string& shown, std::string_view rest, std::size_t length) {
+  if (length == 0) {
+    shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(rest.front()));
+    return 1;
+  }
+  shown += rest.substr(0, length);
+  return length;
+}
+
 }  // namespace
+
+bool is_variable_name(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  return !name.empty() && letter(name[0]) &&
+         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
+}
 
 std::string printable(std::string_view text, std::size_t most) {
   std::string shown;
   for (std::size_t at = 0; at < text.size();) {
     if (shown.size() >= most) return shown + "…";
-    const std::size_t length = shown_length(text.substr(at));
-    if (length == 0) {
-      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at++]));
-    } else {
-      shown += text.substr(at, length);
-      at += length;
-    }
+    at += append_shown(shown, text.substr(at), shown_length(text.substr(at)));
   }
   return shown;
 }
@@ -149,13 +161,7 @@ std::string terminal_safe(std::string_view text) {
   shown.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
     const bool is_layout = text[at] == '\n' || text[at] == '\t';
-    const std::size_t length = is_layout ? 1 : shown_length(text.substr(at));
-    if (length == 0) {
-      shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[at++]));
-    } else {
-      shown += text.substr(at, length);
-      at += length;
-    }
+    at += append_shown(shown, text.substr(at), is_layout ? 1 : shown_length(text.substr(at)));
   }
   return shown;
 }

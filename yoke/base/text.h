@@ -23,6 +23,9 @@ std::string suggest(std::string_view wrong, std::span<const std::string> words, 
 // As std::string::find, in a time that grows with the sum of both sizes and not with their product.
 std::size_t find_text(std::string_view text, std::string_view part, std::size_t from = 0);
 
+// A variable's name as shells and programs take it: letters, digits and '_', with no digit first.
+bool is_variable_name(std::string_view name);
+
 std::string_view trim(std::string_view text);
 std::vector<std::string> split(std::string_view text, char separator);
 

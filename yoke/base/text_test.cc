@@ -6,7 +6,7 @@
 namespace yoke {
 namespace {
 
-TEST(Utf8, TellsTheFirstBadByte) {
+TEST(Utf8, ReportsTheFirstBadByte) {
   EXPECT_EQ(find_invalid_utf8("grün 漢 \U0001F402"), std::nullopt);
   EXPECT_EQ(find_invalid_utf8("ab\xff"), 2U);
   EXPECT_EQ(find_invalid_utf8("\xc0\x80"), 0U);          // overlong

@@ -56,7 +56,7 @@ class Parser {
   void include(const std::string& file);
   void remove(const std::string& path);
   void move(const std::string& from, const std::string& to);
-  void put(const std::string& path, Entry entry);
+  void put(const std::string& path, tree_rules::Entry entry);
   std::string take_block();
   Word take_word(std::string_view what);
   std::string take_quoted();
@@ -65,7 +65,7 @@ class Parser {
 
   const ReadInclude& read_include_;
   std::vector<Frame> frames_;
-  Entries entries_;
+  tree_rules::Entries entries_;
   std::size_t text_size_ = 0;
   std::size_t moved_ = 0;
   std::size_t includes_ = 0;
@@ -75,13 +75,13 @@ void Parser::parse(std::string_view text, const std::string& name, const std::st
   frames_.push_back(
       {.name = name, .base = folder, .folder = folder, .lines = {}, .line = 1, .rest = {}, .set_here = {}});
   text_size_ += text.size();
-  if (text_size_ > TreeFileLimits::kTextMost) throw fail("the text is too long, with what it includes");
+  if (text_size_ > TreeFileLimits::kMaxText) throw fail("the text is too long, with what it includes");
   require_plain(text);
   for (std::string_view rest = text;; rest.remove_prefix(rest.find('\n') + 1)) {
     frame().lines.push_back(rest.substr(0, rest.find('\n')));
     if (rest.find('\n') == std::string_view::npos) break;
   }
-  // A frame's address changes when an include pushes another, hence frame() each time.
+  // A frame's address changes when an include pushes another, so frame() is called each time.
   for (frame().line = 1; frame().line <= frame().lines.size(); ++frame().line) {
     frame().rest = frame().lines[frame().line - 1];
     if (frame().rest.starts_with('#') || frame().rest.find_first_not_of(kBlank) == std::string_view::npos) continue;
@@ -93,7 +93,7 @@ void Parser::parse(std::string_view text, const std::string& name, const std::st
 MemoryTree Parser::tree() const {
   MemoryTree tree;
   for (const auto& [path, entry] : entries_) {
-    if (entry.kind == Entry::Kind::kFile) {
+    if (entry.kind == tree_rules::Entry::Kind::kFile) {
       tree.add_file(path, entry.content);
     } else {
       tree.add_link(path, entry.content);
@@ -109,8 +109,8 @@ void Parser::require_plain(std::string_view text) {
   if (const auto at = find_invalid_utf8(text)) {
     throw fail_at(line_of(*at), "this is not UTF-8", R"(write the bytes as \xHH: NAME : "...")");
   }
-  const auto control =
-      std::find_if(text.begin(), text.end(), [](char c) { return is_control(c) && c != '\n' && c != '\t'; });
+  const auto control = std::find_if(text.begin(), text.end(),
+                                    [](char c) { return tree_rules::is_control(c) && c != '\n' && c != '\t'; });
   if (control != text.end()) {
     throw fail_at(line_of(static_cast<std::size_t>(control - text.begin())),
                   fmt::format("there is a control character (0x{:02x})", static_cast<unsigned char>(*control)),
@@ -159,14 +159,14 @@ void Parser::set(const std::string& first) {
     throw fail(fmt::format("there is '{}' after the name, not '=', '<<', ':' or '->'", printable(after, 40)),
                "a name with white space in it stands in quotes");
   }
-  if (sign.text == "=") return put(path, {Entry::Kind::kFile, std::string(trim(frame().rest)) + "\n"});
+  if (sign.text == "=") return put(path, {tree_rules::Entry::Kind::kFile, std::string(trim(frame().rest)) + "\n"});
   if (sign.text == "<<") {
     require_end();
     const std::size_t start = frame().line;
     std::string content = take_block();
     const std::size_t end = std::exchange(frame().line, start);  // errors name the line with the name
     if (content.empty()) throw fail("no indented line follows", R"(an empty file is written: NAME : "")");
-    put(path, {Entry::Kind::kFile, std::move(content)});
+    put(path, {tree_rules::Entry::Kind::kFile, std::move(content)});
     frame().line = end;
     return;
   }
@@ -174,10 +174,10 @@ void Parser::set(const std::string& first) {
   require_end();
   if (sign.text == ":") {
     if (!content.quoted) throw fail("the content after ':' stands in quotes", "or write: NAME = TEXT");
-    return put(path, {Entry::Kind::kFile, content.text});
+    return put(path, {tree_rules::Entry::Kind::kFile, content.text});
   }
-  if (const auto complaint = complaint_about_target(content.text)) throw fail(*complaint);
-  put(path, {Entry::Kind::kLink, content.text});
+  if (const auto complaint = tree_rules::complaint_about_target(content.text)) throw fail(*complaint);
+  put(path, {tree_rules::Entry::Kind::kLink, content.text});
 }
 
 // The indented lines after the current one, and the empty lines between them. Leaves the last of them as the current.
@@ -211,8 +211,8 @@ void Parser::include(const std::string& file) {
   }
   if (!read_include_) throw fail("nothing can be included here");
   if (frames_.size() >= TreeFileLimits::kIncludesDeep) throw fail("includes are nested too deep");
-  if (++includes_ > TreeFileLimits::kIncludesMost) {
-    throw fail(fmt::format("more than {} files are included", TreeFileLimits::kIncludesMost));
+  if (++includes_ > TreeFileLimits::kMaxIncludes) {
+    throw fail(fmt::format("more than {} files are included", TreeFileLimits::kMaxIncludes));
   }
   throw_if_interrupted();
   std::string text;
@@ -225,51 +225,52 @@ void Parser::include(const std::string& file) {
 }
 
 void Parser::remove(const std::string& path) {
-  const auto [first, last] = below(entries_, path);
+  const auto [first, last] = tree_rules::below(entries_, path);
   const bool folder = first != last;
   entries_.erase(first, last);
   if (entries_.erase(path) == 0 && !folder) {
     throw fail(fmt::format("there is no '{}' to remove", printable(path)));
   }
-  // What this file said of it is gone, and may be said anew.
-  const auto [here, here_end] = below(frame().set_here, path);
+  // What this file said of it is gone, and may be said again.
+  const auto [here, here_end] = tree_rules::below(frame().set_here, path);
   frame().set_here.erase(here, here_end);
   frame().set_here.erase(path);
 }
 
 void Parser::move(const std::string& from, const std::string& to) {
   if (to == from || to.starts_with(from + "/")) throw fail("a folder cannot be moved into itself");
-  std::vector<std::pair<std::string, Entry>> taken;
-  const auto [first, last] = below(entries_, from);
+  std::vector<std::pair<std::string, tree_rules::Entry>> taken;
+  const auto [first, last] = tree_rules::below(entries_, from);
   for (auto entry = first; entry != last; ++entry) {
     taken.emplace_back(to + entry->first.substr(from.size()), entry->second);
   }
   if (const auto entry = entries_.find(from); entry != entries_.end()) taken.emplace_back(to, entry->second);
   moved_ += taken.size();
-  if (moved_ > TreeFileLimits::kEntriesMost) throw fail("too much is moved");
+  if (moved_ > TreeFileLimits::kMaxEntries) throw fail("too much is moved");
   if (taken.empty()) throw fail(fmt::format("there is no '{}' to move", printable(from)));
   remove(from);
-  if (const auto [there, there_end] = below(entries_, to); there != there_end || entries_.contains(to)) {
+  if (const auto [there, there_end] = tree_rules::below(entries_, to); there != there_end || entries_.contains(to)) {
     throw fail(fmt::format("there is a '{}' already", printable(to)), "remove it first");
   }
   for (auto& [path, entry] : taken) {
-    if (const auto complaint = complaint_about(path)) throw fail(*complaint);
+    if (const auto complaint = tree_rules::complaint_about(path)) throw fail(*complaint);
     put(path, std::move(entry));
   }
 }
 
-void Parser::put(const std::string& path, Entry entry) {
-  if (const auto* by = blocker_of(entries_, path)) {
-    throw fail(blocked(*by), by->second.kind == Entry::Kind::kLink ? "write it where the link leads" : "");
+void Parser::put(const std::string& path, tree_rules::Entry entry) {
+  if (const auto* by = tree_rules::blocker_of(entries_, path)) {
+    throw fail(tree_rules::blocked(*by),
+               by->second.kind == tree_rules::Entry::Kind::kLink ? "write it where the link leads" : "");
   }
-  if (const auto [first, last] = below(entries_, path); first != last) {
+  if (const auto [first, last] = tree_rules::below(entries_, path); first != last) {
     throw fail(fmt::format("'{}' is a folder already", printable(path)), "remove it first");
   }
   if (const auto [here, fresh] = frame().set_here.emplace(path, frame().line); !fresh) {
     throw fail(fmt::format("'{}' is set twice, first in line {}", printable(path), here->second));
   }
   entries_.insert_or_assign(path, std::move(entry));
-  if (entries_.size() > TreeFileLimits::kEntriesMost) throw fail("there are too many files");
+  if (entries_.size() > TreeFileLimits::kMaxEntries) throw fail("there are too many files");
 }
 
 Parser::Word Parser::take_word(std::string_view what) {
@@ -326,8 +327,9 @@ std::string Parser::whole_path(const std::string& name, const std::string& folde
   for (std::string& part : split(name.starts_with('/') ? name : folder + "/" + name, '/')) {
     if (!part.empty() && part != ".") parts.push_back(std::move(part));
   }
-  std::string path = join(parts);
-  if (const auto complaint = complaint_about(path)) throw fail(fmt::format("'{}': {}", printable(name), *complaint));
+  std::string path = tree_rules::join(parts);
+  if (const auto complaint = tree_rules::complaint_about(path))
+    throw fail(fmt::format("'{}': {}", printable(name), *complaint));
   return path;
 }
 
@@ -354,7 +356,7 @@ bool lies_in(const fs::path& file, const fs::path& folder) {
 }  // namespace
 
 MemoryTree load_tree(const fs::path& file) {
-  constexpr Bytes kMost{static_cast<std::int64_t>(TreeFileLimits::kTextMost)};
+  constexpr Bytes kMax{static_cast<std::int64_t>(TreeFileLimits::kMaxText)};
   const fs::path folder = fs::absolute(file).parent_path();
   const char* const parts = std::getenv("YOKE_CAPTURE_PARTS");
   const auto include = [&](std::string_view path) {
@@ -362,9 +364,9 @@ MemoryTree load_tree(const fs::path& file) {
     if (!is_part && !lies_in(path, folder)) {
       throw Error(ErrorCode::kInvalid, "it lies outside of the capture's folder");
     }
-    return read_file(path, kMost);
+    return read_file(path, kMax);
   };
-  return parse_tree(read_file(file, kMost), file.native(), include);
+  return parse_tree(read_file(file, kMax), file.native(), include);
 }
 
 }  // namespace yoke

@@ -42,17 +42,17 @@ namespace yoke {
 
 // What is beyond these is refused: a tree file may come from a stranger.
 struct TreeFileLimits {
-  static constexpr std::size_t kTextMost = 64 << 20;  // with all that is included, each time
-  static constexpr std::size_t kEntriesMost = 50'000;
-  static constexpr std::size_t kPathMost = 1024;  // as lengths in bytes
-  static constexpr std::size_t kNameMost = 255;
+  static constexpr std::size_t kMaxText = 64 << 20;  // with all that is included, each time
+  static constexpr std::size_t kMaxEntries = 50'000;
+  static constexpr std::size_t kMaxPath = 1024;  // as lengths in bytes
+  static constexpr std::size_t kMaxName = 255;
   static constexpr std::size_t kIncludesDeep = 8;
-  static constexpr std::size_t kIncludesMost = 10'000;  // each time one is read; the largest fixture has 20
+  static constexpr std::size_t kMaxIncludes = 10'000;  // each time one is read; the largest fixture has 20
 };
 
 // Answers the text of an included file. It is asked by the path from where `name` starts, in normal form: "a/b.tree"
-// that includes "../c.tree" asks for "c.tree". An Error that it throws is told with the line of the include. None at
-// all means that nothing can be included.
+// that includes "../c.tree" asks for "c.tree". An Error that it throws is reported with the line of the include. None
+// at all means that nothing can be included.
 using ReadInclude = std::function<std::string(std::string_view path)>;
 
 // `name` is how errors call the text ("spark.tree:12: …") and what includes are relative to. Throws Error kInvalid.

@@ -42,13 +42,14 @@ std::string quote(std::string_view text) {
 
 // A name or a target, quoted where it has to be.
 std::string as_word(const std::string& text) {
-  const bool bare = !text.empty() && is_plain(text) && text.find_first_of(" \t\n\"\\") == std::string::npos &&
-                    !text.starts_with('#') && std::find(kWords.begin(), kWords.end(), text) == kWords.end();
+  const bool bare = !text.empty() && tree_rules::is_plain(text) &&
+                    text.find_first_of(" \t\n\"\\") == std::string::npos && !text.starts_with('#') &&
+                    std::find(kWords.begin(), kWords.end(), text) == kWords.end();
   return bare ? text : quote(text);
 }
 
 std::string print_file(const std::string& name, const std::string& content) {
-  if (content.empty() || content.back() != '\n' || !is_plain(content)) {
+  if (content.empty() || content.back() != '\n' || !tree_rules::is_plain(content)) {
     return fmt::format("{} : {}\n", name, quote(content));
   }
   std::vector<std::string> lines = split(std::string_view(content).substr(0, content.size() - 1), '\n');
@@ -89,17 +90,17 @@ std::string contained_target(const std::string& path, const std::string& target)
 }  // namespace
 
 std::string print_tree(const MemoryTree& tree) {
-  require_sound(tree.entries());
+  tree_rules::require_sound(tree.entries());
   std::string text;
   std::optional<std::string> folder;
   for (const auto& [path, entry] : tree.entries()) {
-    const std::string parent = parent_of(path);
+    const std::string parent = tree_rules::parent_of(path);
     if (folder != parent) {
       text += fmt::format("{}in {}\n", text.empty() ? "" : "\n", parent.empty() ? "/" : as_word(parent));
       folder = parent;
     }
     const std::string name = as_word(path.substr(parent.size() + 1));
-    if (entry.kind == Entry::Kind::kFile) {
+    if (entry.kind == tree_rules::Entry::Kind::kFile) {
       text += print_file(name, entry.content);
     } else {
       text += fmt::format("{} -> {}\n", name, as_word(entry.content));
@@ -109,10 +110,10 @@ std::string print_tree(const MemoryTree& tree) {
 }
 
 void write_tree(const MemoryTree& tree, const fs::path& folder) {
-  require_sound(tree.entries());
+  tree_rules::require_sound(tree.entries());
   std::vector<std::pair<fs::path, std::string>> links;  // all are looked at before anything is written
   for (const auto& [path, entry] : tree.entries()) {
-    if (entry.kind != Entry::Kind::kLink) continue;
+    if (entry.kind != tree_rules::Entry::Kind::kLink) continue;
     links.emplace_back(folder / path.substr(1), contained_target(path, entry.content));
   }
   try {
@@ -123,7 +124,7 @@ void write_tree(const MemoryTree& tree, const fs::path& folder) {
     for (const auto& [path, entry] : tree.entries()) {
       const fs::path file = folder / path.substr(1);
       make_folder(file.parent_path());
-      if (entry.kind == Entry::Kind::kFile) {
+      if (entry.kind == tree_rules::Entry::Kind::kFile) {
         write_all(open_file(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW), entry.content, file);
       }
     }

@@ -139,7 +139,7 @@ TEST(TreeFile, WordsOfTheFormatAreNamesInQuotes) {
   EXPECT_EQ(tree.read("/a/in"), "3\n");
 }
 
-TEST(TreeFile, TellsTheLineOfABadInput) {
+TEST(TreeFile, ReportsTheLineOfABadInput) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"\n/a\n", "a.tree:2: '=', '<<', ':' or '->' is missing at the end of the line"},
       {"/a b = 1\n", "a.tree:1: there is 'b = 1' after the name"},
@@ -202,8 +202,8 @@ TEST(TreeFile, WhatIsAbsurdlyLargeIsRefused) {
   EXPECT_EQ(tree_error(text, [&](std::string_view) { return megabytes; }),
             "b.tree:1: the text is too long, with what it includes");
   text = "in /f\n";
-  for (std::size_t i = 0; i <= TreeFileLimits::kEntriesMost; ++i) text += fmt::format("{} = 1\n", i);
-  EXPECT_EQ(tree_error(text), fmt::format("a.tree:{}: there are too many files", TreeFileLimits::kEntriesMost + 2));
+  for (std::size_t i = 0; i <= TreeFileLimits::kMaxEntries; ++i) text += fmt::format("{} = 1\n", i);
+  EXPECT_EQ(tree_error(text), fmt::format("a.tree:{}: there are too many files", TreeFileLimits::kMaxEntries + 2));
 }
 
 TEST(TreeFile, PrintsFolderByFolder) {
@@ -254,7 +254,7 @@ TEST(TreeFile, WhatIsPrintedParsesToTheSame) {
     }
     const std::string printed = print_tree(tree);
     RC_LOG() << printed;
-    RC_ASSERT(differences(tree, parse(printed)) == Strings{});
+    RC_ASSERT(tests::differences(tree, parse(printed)) == Strings{});
   }));
 }
 
@@ -334,8 +334,8 @@ TEST(TreeFile, IncludesHaveALimitOfNumber) {
     return text;
   };
   const ReadInclude nothing = [](std::string_view) -> std::string { return "\n"; };
-  EXPECT_EQ(tree_error(includes(TreeFileLimits::kIncludesMost), nothing), "");
-  EXPECT_EQ(tree_error(includes(TreeFileLimits::kIncludesMost + 1), nothing),
+  EXPECT_EQ(tree_error(includes(TreeFileLimits::kMaxIncludes), nothing), "");
+  EXPECT_EQ(tree_error(includes(TreeFileLimits::kMaxIncludes + 1), nothing),
             "a.tree:10001: more than 10000 files are included");
 }
 

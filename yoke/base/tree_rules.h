@@ -12,7 +12,7 @@
 namespace yoke::tree_rules {
 
 using Entry = MemoryTree::Entry;
-using Entries = std::map<std::string, Entry>;
+using Entries = std::map<std::string, tree_rules::Entry>;
 
 // Everything below a folder, as a range of a sorted map: '0' is the character after '/'.
 template <class Map>
@@ -28,10 +28,10 @@ std::optional<std::string> complaint_about(const std::string& path);
 std::optional<std::string> complaint_about_target(const std::string& target);
 
 // The file or link that stands where the path needs a folder, or nothing.
-const Entries::value_type* blocker_of(const Entries& entries, const std::string& path);
-std::string blocked(const Entries::value_type& by);  // as a message
+const tree_rules::Entries::value_type* blocker_of(const tree_rules::Entries& entries, const std::string& path);
+std::string blocked(const tree_rules::Entries::value_type& by);  // as a message
 
-void require_sound(const Entries& entries);
+void require_sound(const tree_rules::Entries& entries);
 
 bool is_control(char c);
 // Text that may stand in a tree file as it is.

@@ -16,8 +16,8 @@
 namespace yoke {
 namespace {
 
-constexpr std::size_t kSizeMost = 1U << 20U;
-constexpr std::size_t kYamlDepthMost = 32;
+constexpr std::size_t kMaxSize = 1U << 20U;
+constexpr std::size_t kMaxYamlDepth = 32;
 
 class YamlBuilder : public YAML::EventHandler {
  public:
@@ -61,6 +61,7 @@ class YamlBuilder : public YAML::EventHandler {
     Document* document;
     bool has_key = false;
     std::string key = {};
+    int key_line = 0;
     KeySet keys = {};
   };
 
@@ -76,7 +77,7 @@ class YamlBuilder : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, const std::string& tag, Document value) {
     if (!tag.empty() && tag != "?" && tag != "!") refuse(mark, "tags (!name) are not used here");
-    if (open_.size() >= kYamlDepthMost) refuse(mark, fmt::format("nested more than {} deep", kYamlDepthMost));
+    if (open_.size() >= kMaxYamlDepth) refuse(mark, fmt::format("nested more than {} deep", kMaxYamlDepth));
     open_.push_back({put(mark, std::move(value))});
   }
 
@@ -95,6 +96,8 @@ class YamlBuilder : public YAML::EventHandler {
       return parent.document;
     }
     parent.has_key = false;
+    // yaml-cpp places a value that is not there where the next token stands.
+    if (value.kind == Document::Kind::kNull) value.where = {places_, static_cast<std::uint64_t>(parent.key_line) + 1};
     return &parent.document->fields.emplace_back(std::move(parent.key), std::move(value)).second;
   }
 
@@ -105,6 +108,7 @@ class YamlBuilder : public YAML::EventHandler {
       refuse(mark, fmt::format("the key '{}' stands twice", printable(key.text, 60)), "keep one of them");
     }
     parent.key = key.text;
+    parent.key_line = mark.line;
     parent.has_key = true;
   }
 
@@ -121,10 +125,10 @@ std::size_t line_of(std::string_view text, std::size_t offset) {
 }
 
 void check_text(std::string_view text, std::string_view source) {
-  if (text.size() > kSizeMost) {
+  if (text.size() > kMaxSize) {
     throw Error(ErrorCode::kInvalid,
                 fmt::format("{} has {}, more than the {} that such a file may have", source,
-                            to_string(Bytes{static_cast<std::int64_t>(text.size())}), to_string(Bytes{kSizeMost})),
+                            to_string(Bytes{static_cast<std::int64_t>(text.size())}), to_string(Bytes{kMaxSize})),
                 "is it the right file?");
   }
   if (const auto bad = find_invalid_utf8(text)) {

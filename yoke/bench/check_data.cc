@@ -5,35 +5,37 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 // The largest whole number up to which every whole number is exact.
-int exact_up_to(DType type) {
+int exact_up_to(tensor::DType type) {
   switch (type) {
-    case DType::kI8:
+    case tensor::DType::kI8:
       return 127;
-    case DType::kBf16:
+    case tensor::DType::kBf16:
       return 256;
-    case DType::kF16:
+    case tensor::DType::kF16:
       return 2048;
     default:
       return 1 << 20;
   }
 }
 
-bool is_float(DType type) { return type == DType::kF32 || type == DType::kBf16 || type == DType::kF16; }
+bool is_float(tensor::DType type) {
+  return type == tensor::DType::kF32 || type == tensor::DType::kBf16 || type == tensor::DType::kF16;
+}
 
 // Calls use(element) with a value of the C++ type behind `type`, so that loops are compiled per type.
 template <class Use>
-auto with_type(DType type, Use use) {
+auto with_type(tensor::DType type, Use use) {
   switch (type) {
-    case DType::kBf16:
-    case DType::kF16:
+    case tensor::DType::kBf16:
+    case tensor::DType::kF16:
       return use(std::uint16_t{});
-    case DType::kI8:
+    case tensor::DType::kI8:
       return use(std::int8_t{});
-    case DType::kI32:
+    case tensor::DType::kI32:
       return use(std::int32_t{});
     default:
       return use(float{});
@@ -41,10 +43,10 @@ auto with_type(DType type, Use use) {
 }
 
 template <class Element>
-Element encode(DType type, double value) {
+Element encode(tensor::DType type, double value) {
   if constexpr (std::is_same_v<Element, std::uint16_t>) {
     const auto single = static_cast<float>(value);
-    return type == DType::kBf16 ? to_bf16(single).bits : to_f16(single).bits;
+    return type == tensor::DType::kBf16 ? tensor::to_bf16(single).bits : tensor::to_f16(single).bits;
   } else {
     return static_cast<Element>(value);
   }
@@ -52,7 +54,7 @@ Element encode(DType type, double value) {
 
 // Buffers may be misaligned on purpose (-u), so elements are copied, which compiles to plain loads and stores.
 template <class Element, class Code>
-void fill(void* data, std::size_t count, const std::array<double, 256>& values, DType type, Code code) {
+void fill(void* data, std::size_t count, const std::array<double, 256>& values, tensor::DType type, Code code) {
   std::array<Element, 256> table;
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = encode<Element>(type, values[i]);
   auto* bytes = static_cast<std::byte*>(data);
@@ -60,8 +62,8 @@ void fill(void* data, std::size_t count, const std::array<double, 256>& values, 
 }
 
 // How far apart two values of one float type are, in steps of that type.
-std::int64_t steps_between(DType type, std::uint32_t a, std::uint32_t b) {
-  const unsigned bits = type == DType::kF32 ? 32 : 16;
+std::int64_t steps_between(tensor::DType type, std::uint32_t a, std::uint32_t b) {
+  const unsigned bits = type == tensor::DType::kF32 ? 32 : 16;
   const auto ordered = [bits](std::uint32_t value) {
     const std::uint32_t sign = 1U << (bits - 1);
     return value & sign ? -static_cast<std::int64_t>(value & (sign - 1)) : static_cast<std::int64_t>(value);
@@ -70,7 +72,7 @@ std::int64_t steps_between(DType type, std::uint32_t a, std::uint32_t b) {
 }
 
 template <class Element, class Code>
-std::int64_t count_wrong(const void* data, std::size_t count, const std::array<double, 256>& values, DType type,
+std::int64_t count_wrong(const void* data, std::size_t count, const std::array<double, 256>& values, tensor::DType type,
                          std::int64_t steps_allowed, Code code) {
   std::array<Element, 256> table;
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = encode<Element>(type, values[i]);
@@ -91,7 +93,7 @@ std::int64_t count_wrong(const void* data, std::size_t count, const std::array<d
 
 }  // namespace
 
-CheckData::CheckData(DType type, ReduceOp op, int ranks, std::uint32_t round)
+CheckData::CheckData(tensor::DType type, comm::ReduceOp op, int ranks, std::uint32_t round)
     : type_(type), op_(op), ranks_(ranks), round_(round) {
   digits_ = std::clamp(exact_up_to(type) / ranks, 1, 7) + 1;
 }
@@ -123,16 +125,16 @@ CheckData::Values CheckData::results() const {
     const Values inputs = inputs_of(rank);
     for (std::size_t code = 0; code < kCodes; ++code) {
       double& result = results[code];
-      if (op_ == ReduceOp::kMax) {
+      if (op_ == comm::ReduceOp::kMax) {
         result = std::max(result, inputs[code]);
-      } else if (op_ == ReduceOp::kMin) {
+      } else if (op_ == comm::ReduceOp::kMin) {
         result = std::min(result, inputs[code]);
       } else {
         result += inputs[code];
       }
     }
   }
-  if (op_ == ReduceOp::kAvg) {
+  if (op_ == comm::ReduceOp::kAvg) {
     for (double& result : results) result = is_float(type_) ? result / ranks_ : std::trunc(result / ranks_);
   }
   return results;
@@ -147,7 +149,8 @@ void CheckData::fill_input(void* data, std::size_t first, std::size_t count, int
 
 std::int64_t CheckData::count_wrong_result(const void* data, std::size_t first, std::size_t count) const {
   const Values values = results();
-  const std::int64_t steps = op_ == ReduceOp::kAvg && is_float(type_) ? 2 : 0;  // as nccl-tests allows: a·(1/n) or a/n
+  const std::int64_t steps =
+      op_ == comm::ReduceOp::kAvg && is_float(type_) ? 2 : 0;  // as nccl-tests allows: a·(1/n) or a/n
   return with_type(type_, [&](auto element) {
     return count_wrong<decltype(element)>(data, count, values, type_, steps,
                                           [&](std::size_t i) { return code_of(first + i, 0); });
@@ -175,4 +178,4 @@ std::int64_t CheckData::count_wrong_moved(const void* data, std::size_t first, s
   });
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -11,12 +11,12 @@
 
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 class CheckData {
  public:
   // For one type and operation; `round` changes all data, so that a stale buffer cannot pass.
-  CheckData(DType type, ReduceOp op, int ranks, std::uint32_t round);
+  CheckData(tensor::DType type, comm::ReduceOp op, int ranks, std::uint32_t round);
 
   // What a rank puts into a reduction, and what comes out of it, for elements [first, first + count).
   void fill_input(void* data, std::size_t first, std::size_t count, int rank) const;
@@ -34,11 +34,11 @@ class CheckData {
   Values inputs_of(int rank) const;
   Values results() const;
 
-  DType type_;
-  ReduceOp op_;
+  tensor::DType type_;
+  comm::ReduceOp op_;
   int ranks_;
   std::uint32_t round_;
   int digits_;  // inputs are 0 … digits - 1, times sign and scale
 };
 
-}  // namespace yoke
+}  // namespace yoke::bench

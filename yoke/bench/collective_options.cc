@@ -8,17 +8,17 @@
 #include "yoke/base/check.h"
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
-constexpr std::size_t kRowsMost = 100'000;  // a table that nobody reads, and a sign of a forgotten -f
+constexpr std::size_t kMaxRows = 100'000;  // a table that nobody reads, and a sign of a forgotten -f
 
 // In the order in which nccl-tests goes through `-d all` and `-o all`.
-constexpr std::array kTypes = {std::pair{"int8", DType::kI8}, std::pair{"int32", DType::kI32},
-                               std::pair{"half", DType::kF16}, std::pair{"float", DType::kF32},
-                               std::pair{"bfloat16", DType::kBf16}};
-constexpr std::array kOps = {std::pair{"sum", ReduceOp::kSum}, std::pair{"max", ReduceOp::kMax},
-                             std::pair{"min", ReduceOp::kMin}, std::pair{"avg", ReduceOp::kAvg}};
+constexpr std::array kTypes = {std::pair{"int8", tensor::DType::kI8}, std::pair{"int32", tensor::DType::kI32},
+                               std::pair{"half", tensor::DType::kF16}, std::pair{"float", tensor::DType::kF32},
+                               std::pair{"bfloat16", tensor::DType::kBf16}};
+constexpr std::array kOps = {std::pair{"sum", comm::ReduceOp::kSum}, std::pair{"max", comm::ReduceOp::kMax},
+                             std::pair{"min", comm::ReduceOp::kMin}, std::pair{"avg", comm::ReduceOp::kAvg}};
 
 template <class Value, std::size_t size>
 std::vector<Value> parse_name(const std::array<std::pair<const char*, Value>, size>& table, const std::string& name,
@@ -46,10 +46,10 @@ std::size_t next_size(const CollectiveOptions& options, std::size_t size) {
 
 }  // namespace
 
-std::vector<DType> parse_types(const std::string& name) { return parse_name(kTypes, name, "--datatype"); }
-std::vector<ReduceOp> parse_ops(const std::string& name) { return parse_name(kOps, name, "--op"); }
+std::vector<tensor::DType> parse_types(const std::string& name) { return parse_name(kTypes, name, "--datatype"); }
+std::vector<comm::ReduceOp> parse_ops(const std::string& name) { return parse_name(kOps, name, "--op"); }
 
-std::string_view nccl_name(DType type) {
+std::string_view nccl_name(tensor::DType type) {
   for (const auto& [name, value] : kTypes) {
     if (value == type) return name;
   }
@@ -67,8 +67,8 @@ void validate(const CollectiveOptions& o, int ranks) {
           "give a factor (-f 2) or a step (-i 1M)");
   require(o.factor >= 1, fmt::format("-f cannot be {}", o.factor), "2 doubles the size from row to row");
   const bool few =
-      !several || o.factor > 1 || static_cast<std::size_t>((o.most.value - o.least.value) / o.step.value) < kRowsMost;
-  require(few, fmt::format("these sizes make more than {} rows", kRowsMost), "double them with -f 2, or raise -i");
+      !several || o.factor > 1 || static_cast<std::size_t>((o.most.value - o.least.value) / o.step.value) < kMaxRows;
+  require(few, fmt::format("these sizes make more than {} rows", kMaxRows), "double them with -f 2, or raise -i");
   require(o.iterations >= 1, fmt::format("-n cannot be {}", o.iterations), "at least one operation is timed");
   require(o.iterations <= 1'000'000, fmt::format("-n cannot be {}", o.iterations), "at most 1000000");
   require(o.warmup_iterations >= 0, fmt::format("-w cannot be {}", o.warmup_iterations), "0 or more");
@@ -97,9 +97,12 @@ std::vector<std::size_t> row_sizes(const CollectiveOptions& options) {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, LinkLimit& limit) {
-  visit.required("half_rate", limit.half_rate);
-  visit.required("halves", limit.halves);
+  visit.required("rail_rate", limit.rail_rate);
+  visit.required("rails", limit.rails);
   visit.required("source", limit.source);
+  visit.optional("share", limit.share);
+  visit.optional("path", limit.path);
+  visit.optional("excess", limit.excess);
 }
 
 template <class Visitor>
@@ -130,11 +133,10 @@ void visit_fields(Visitor& visit, CollectiveOptions& o) {
   visit.optional("limit", o.limit);
   visit.optional("bus_bandwidth_wanted", o.bus_bandwidth_wanted);
   visit.optional("notes", o.notes);
+  visit.optional("trace", o.trace);
 }
 
-Document to_json(const CollectiveOptions& options) { return to_document(options); }
-CollectiveOptions collective_options_from_json(const Document& document) {
-  return from_document<CollectiveOptions>(document);
-}
+Document to_json(const CollectiveOptions& options) { return write_fields(options); }
+void from_json(const Document& document, CollectiveOptions& options) { read_fields(document, options); }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -11,7 +11,7 @@
 #include "yoke/base/units.h"
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 enum class Blocking {  // -z
   kNone = 0,
@@ -25,24 +25,29 @@ constexpr auto enum_names(Blocking) {
                     std::pair{"wait-barrier-outside", Blocking::kWaitBarrierOutside}};
 }
 
-enum class RankAverage { kRank0 = 0, kMean = 1, kLeast = 2, kMost = 3 };  // -a
+enum class RankAverage { kRank0 = 0, kMean = 1, kMin = 2, kMax = 3 };  // -a
 constexpr auto enum_names(RankAverage) {
   return std::array{std::pair{"rank-0", RankAverage::kRank0}, std::pair{"mean", RankAverage::kMean},
-                    std::pair{"least", RankAverage::kLeast}, std::pair{"most", RankAverage::kMost}};
+                    std::pair{"least", RankAverage::kMin}, std::pair{"most", RankAverage::kMax}};
 }
 
 // The slowest path that data must take, for the verdict.
 struct LinkLimit {
-  BitsPerSecond half_rate;
-  int halves = 1;
-  std::string source;  // "the cluster file", "--link-rate"
+  BitsPerSecond rail_rate;
+  int rails = 1;          // of a node that carry at once
+  std::string source;     // "the cluster file", "--link-rate"
+  double share = 1;       // of them that the operation's bus bandwidth can be: below 1 where others' data passes too
+  std::string path = {};  // in words, where it is not simply the rails: "the management network"
+  // By how much NCCL may rightly exceed it: its tree over two nodes moves each byte once where a ring moves it nearly
+  // twice, and NVSwitches that reduce (NVLS) take half of the traffic from the links.
+  double excess = 1;
 
-  BytesPerSecond whole() const { return to_bytes_per_second(half_rate * static_cast<double>(halves)); }
+  BytesPerSecond whole() const { return to_bytes_per_second(rail_rate * (rails * share)); }
   friend bool operator==(const LinkLimit&, const LinkLimit&) = default;
 };
 
 struct CollectiveOptions {
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  comm::CollectiveKind kind = comm::CollectiveKind::kAllReduce;
   Bytes least{32LL << 20};    // -b
   Bytes most{32LL << 20};     // -e
   Bytes step{1LL << 20};      // -i, where the factor is 1
@@ -54,20 +59,21 @@ struct CollectiveOptions {
   int checks = 1;             // -c
   int threads = 1;            // -t and -g: only shown, the number of ranks is the communicator's
   int gpus = 1;
-  std::vector<DType> types{DType::kF32};      // -d
-  std::vector<ReduceOp> ops{ReduceOp::kSum};  // -o
-  int root = 0;                               // -r; -1: every root in turn
-  Blocking blocking = Blocking::kNone;        // -z
-  RankAverage average = RankAverage::kMean;   // -a
-  bool report_cpu_time = false;               // -C
-  bool report_timestamps = false;             // -S
-  bool per_iteration = false;                 // -I
-  int per_iteration_skip = 0;                 // -K
-  int unalign = 0;                            // -u, in elements
-  Seconds timeout{30};                        // -T, in which an operation must get on
+  std::vector<tensor::DType> types{tensor::DType::kF32};  // -d
+  std::vector<comm::ReduceOp> ops{comm::ReduceOp::kSum};  // -o
+  int root = 0;                                           // -r; -1: every root in turn
+  Blocking blocking = Blocking::kNone;                    // -z
+  RankAverage average = RankAverage::kMean;               // -a
+  bool report_cpu_time = false;                           // -C
+  bool report_timestamps = false;                         // -S
+  bool per_iteration = false;                             // -I
+  int per_iteration_skip = 0;                             // -K
+  int unalign = 0;                                        // -u, in elements
+  Seconds timeout{30};                                    // -T, in which an operation must get on
   std::optional<LinkLimit> limit;
   std::optional<double> bus_bandwidth_wanted;  // NCCL_TESTS_MIN_BW, in GB/s
   std::vector<std::string> notes;              // said on top as comments
+  bool trace = false;                          // keep when each rank began and ended each iteration
 };
 
 // Throws Error(kUsage) for what makes no sense: -b above -e, steps that never end, a root that is no rank.
@@ -78,11 +84,11 @@ std::vector<std::size_t> row_sizes(const CollectiveOptions& options);
 
 // The types and operations by their names in nccl-tests ("float", "bfloat16", "all"). What yoke cannot do is an
 // Error(kUsage) that says what it can.
-std::vector<DType> parse_types(const std::string& name);
-std::vector<ReduceOp> parse_ops(const std::string& name);
-std::string_view nccl_name(DType type);
+std::vector<tensor::DType> parse_types(const std::string& name);
+std::vector<comm::ReduceOp> parse_ops(const std::string& name);
+std::string_view nccl_name(tensor::DType type);
 
 Document to_json(const CollectiveOptions& options);
-CollectiveOptions collective_options_from_json(const Document& document);
+void from_json(const Document& document, CollectiveOptions& options);
 
-}  // namespace yoke
+}  // namespace yoke::bench

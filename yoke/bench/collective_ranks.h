@@ -7,17 +7,17 @@
 #include "yoke/bench/measure_collective.h"
 #include "yoke/rank/rank_part.h"
 
-namespace yoke {
+namespace yoke::bench {
 
-// Runs the measurement on all ranks and returns what rank 0 has; the sink is told in the caller's thread.
+// Runs the measurement on all ranks and returns what rank 0 has; the sink is called in the caller's thread.
 CollectiveRun run_ranks(const RankRequest& request, const CollectiveOptions& options, CollectiveSink* sink);
 
 // This process is one of the ranks: takes its part, with the sink on rank 0. Rank 0 returns the run, the others
 // nothing.
-std::optional<CollectiveRun> run_as_rank(const RankPlace& place, const RankRequest& request,
+std::optional<CollectiveRun> run_as_rank(const job::RankPlace& place, const RankRequest& request,
                                          const CollectiveOptions& options, CollectiveSink* sink);
 
 // `yoke rank bench`; rank 0 writes the run to standard output, an event a line.
-RankKind collective_rank_kind();
+rank::RankKind collective_rank_kind();
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -10,9 +10,8 @@
 #include "yoke/cuda/driver.h"
 #include "yoke/job/node_channel.h"
 #include "yoke/rank/start.h"
-#include "yoke/spec/hardware.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 [[noreturn]] void refuse_request(std::string what, std::string hint) {
@@ -20,34 +19,36 @@ namespace {
 }
 
 bool plain_mpi_reduces(const CollectiveOptions& options) {
-  const auto has_type = [](DType type) { return type == DType::kF32 || type == DType::kI32 || type == DType::kI8; };
-  const auto has_op = [](ReduceOp op) { return op != ReduceOp::kAvg; };
+  const auto has_type = [](tensor::DType type) {
+    return type == tensor::DType::kF32 || type == tensor::DType::kI32 || type == tensor::DType::kI8;
+  };
+  const auto has_op = [](comm::ReduceOp op) { return op != comm::ReduceOp::kAvg; };
   return std::all_of(options.types.begin(), options.types.end(), has_type) &&
          std::all_of(options.ops.begin(), options.ops.end(), has_op);
 }
 
-void check_beside(const RankRequest& request, const CollectiveOptions& options) {
-  if (request.beside == Beside::kNothing) return;
-  const std::string name = "--beside " + to_document(request.beside).text;
+void check_baseline(const RankRequest& request, const CollectiveOptions& options) {
+  if (request.baseline == Baseline::kNothing) return;
+  const std::string name = "--compare-with " + to_document(request.baseline).text;
   const std::string transport = "--transport " + to_document(request.transport).text;
-  if (options.kind != CollectiveKind::kAllReduce) {
+  if (options.kind != comm::CollectiveKind::kAllReduce) {
     refuse_request(name + " compares all-reduce only", "leave it out, or measure all-reduce");
   }
-  if (request.transport == Transport::kThreads) {
+  if (request.transport == rank::Transport::kThreads) {
     refuse_request(name + " needs ranks that are processes, and those of --transport threads are not",
                    "leave one of the two out");
   }
-  const bool theirs_on_gpus = request.beside == Beside::kNccl;
-  if (theirs_on_gpus != (carrier_of(request) == Carrier::kNccl)) {
+  const bool theirs_on_gpus = request.baseline == Baseline::kNccl;
+  if (theirs_on_gpus != (transport_of(request) == rank::Transport::kNccl)) {
     refuse_request(fmt::format("{} moves memory of {}, {} that of {}", name, theirs_on_gpus ? "GPUs" : "processors",
                                transport, theirs_on_gpus ? "processors" : "GPUs"),
-                   "--beside nccl goes with --transport nccl, and only with it");
+                   "--compare-with nccl goes with --transport nccl, and only with it");
   }
-  if (request.beside == Beside::kSocket && rank_count(request) != 2) {
+  if (request.baseline == Baseline::kSocket && rank_count(request) != 2) {
     refuse_request(fmt::format("{} is an exchange between two ranks, not {}", name, rank_count(request)),
                    "--ranks 2, or leave it out");
   }
-  if (request.beside == Beside::kMpi && !plain_mpi_reduces(options)) {
+  if (request.baseline == Baseline::kMpi && !plain_mpi_reduces(options)) {
     refuse_request(name + ": plain MPI reduces float, int32 and int8 by sum, max and min only",
                    "choose among these with -d and -o");
   }
@@ -55,37 +56,37 @@ void check_beside(const RankRequest& request, const CollectiveOptions& options) 
 
 // Where rank 0 is to run elsewhere, that machine's ranks say what they lack.
 void check_gpus(const RankRequest& request) {
-  if (carrier_of(request) != Carrier::kNccl) return;
-  if (request.cluster && !is_this_machine(request.cluster->nodes.front(), 0)) return;
+  if (transport_of(request) != rank::Transport::kNccl) return;
+  if (request.cluster && !remote::is_this_machine(request.cluster->nodes.front(), 0)) return;
   const auto need = [](const auto& found) {
     if (!found) {
       throw Error(ErrorCode::kUnsupported, "NCCL cannot be measured here: " + found.error().message(),
                   found.error().hint());
     }
   };
-  need(CudaDriver::find());
-  need(NcclLibrary::find());
+  need(cuda::CudaDriver::find());
+  need(comm::nccl::NcclLibrary::find());
 }
 
 }  // namespace
 
-int rank_count(const RankRequest& request) { return rank_count(request.ranks, request.cluster, 2); }
+int rank_count(const RankRequest& request) { return rank::rank_count(request.ranks, request.cluster, 2); }
 
-Carrier carrier_of(const RankRequest& request) {
-  const Carrier chosen = carrier_of(request.transport);
-  if (chosen != Carrier::kAuto) return chosen;
-  if (request.beside == Beside::kNccl) return Carrier::kNccl;  // the same memory for both
+rank::Transport transport_of(const RankRequest& request) {
+  const rank::Transport chosen = rank::between_processes(request.transport);
+  if (chosen != rank::Transport::kAuto) return chosen;
+  if (request.baseline == Baseline::kNccl) return rank::Transport::kNccl;  // the same memory for both
   // To compare with MPI, something else must carry our data.
-  return request.beside == Beside::kMpi ? Carrier::kDirect : Carrier::kAuto;
+  return request.baseline == Baseline::kMpi ? rank::Transport::kDirect : rank::Transport::kAuto;
 }
 
 void check_request(const RankRequest& request, const CollectiveOptions& options) {
-  check_beside(request, options);
+  check_baseline(request, options);
   check_gpus(request);
 }
 
-void check_launched(const RankPlace& place, const LaunchedRequest& request) {
-  const std::string_view launcher = to_string(place.origin);
+void check_launched(const job::RankPlace& place, const LaunchedRequest& request) {
+  const std::string_view launcher = job::to_string(place.origin);
   if (request.ranks && *request.ranks != place.size) {
     refuse_request(fmt::format("--ranks {}, but {} started {}", *request.ranks, launcher, place.size),
                    "leave --ranks out: the launcher decides");
@@ -95,28 +96,18 @@ void check_launched(const RankPlace& place, const LaunchedRequest& request) {
                                request.ranks_per_process, launcher),
                    "leave -t and -g out, and start as many processes as there are to be ranks");
   }
-  if (request.transport == Transport::kThreads) {
+  if (request.transport == rank::Transport::kThreads) {
     refuse_request(fmt::format("--transport threads makes the ranks itself, but {} started {}", launcher, place.size),
                    "leave it out, or start it without the launcher");
   }
-  const bool by_mpi =
-      place.origin == RankOrigin::kOpenMpi || place.origin == RankOrigin::kMpich || place.origin == RankOrigin::kSlurm;
-  const bool beside_mpi = request.beside == Beside::kMpi;
-  if (!by_mpi && (beside_mpi || request.transport == Transport::kMpi)) {
+  const bool by_mpi = place.origin == job::RankOrigin::kOpenMpi || place.origin == job::RankOrigin::kMpich ||
+                      place.origin == job::RankOrigin::kSlurm;
+  const bool mpi_baseline = request.baseline == Baseline::kMpi;
+  if (!by_mpi && (mpi_baseline || request.transport == rank::Transport::kMpi)) {
     refuse_request(fmt::format("{} needs ranks that MPI started, not {}",
-                               beside_mpi ? "--beside mpi" : "--transport mpi", launcher),
+                               mpi_baseline ? "--compare-with mpi" : "--transport mpi", launcher),
                    "start it by mpirun, or leave it out");
   }
 }
 
-std::optional<LinkLimit> limit_of(const Cluster& cluster) {
-  const int halves = std::max(1, static_cast<int>(cluster.nodes.front().halves.size()));
-  if (cluster.fabric && cluster.fabric->half_rate) {
-    return LinkLimit{.half_rate = *cluster.fabric->half_rate, .halves = halves, .source = "the cluster file"};
-  }
-  const Hardware* hardware = cluster.hardware ? find_hardware(*cluster.hardware) : nullptr;
-  if (!hardware || cluster.lab) return std::nullopt;
-  return LinkLimit{.half_rate = hardware->half_rate, .halves = halves, .source = "the catalogue"};
-}
-
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -1,8 +1,10 @@
 // Which ranks a measured collective is asked for, and what cannot be asked for: said once, before any rank is started.
 #pragma once
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,28 +13,30 @@
 #include "yoke/rank/transport.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
-
-enum class Beside { kNothing, kMpi, kNccl, kSocket };
-constexpr auto enum_names(Beside) {
-  return std::array{std::pair{"nothing", Beside::kNothing}, std::pair{"mpi", Beside::kMpi},
-                    std::pair{"nccl", Beside::kNccl}, std::pair{"socket", Beside::kSocket}};
-}
-
+namespace yoke::fleet {
 class Node;  // yoke/fleet/node.h
+}
+namespace yoke::bench {
+
+enum class Baseline { kNothing, kMpi, kNccl, kSocket };
+constexpr auto enum_names(Baseline) {
+  return std::array{std::pair{"nothing", Baseline::kNothing}, std::pair{"mpi", Baseline::kMpi},
+                    std::pair{"nccl", Baseline::kNccl}, std::pair{"socket", Baseline::kSocket}};
+}
 
 struct RankRequest {
   int ranks = 0;  // in all; 0: one for each node of the cluster, else two
-  Transport transport = Transport::kAuto;
-  Beside beside = Beside::kNothing;
-  std::optional<Cluster> cluster = {};
-  bool oversubscribe = false;  // more than four ranks for each core are meant
-  std::vector<std::shared_ptr<Node>> reached = {};  // of the cluster: see JobSpec
+  rank::Transport transport = rank::Transport::kAuto;
+  Baseline baseline = Baseline::kNothing;
+  std::optional<spec::Cluster> cluster = {};
+  bool oversubscribe = false;                              // more than four ranks for each core are meant
+  std::vector<std::shared_ptr<fleet::Node>> reached = {};  // of the cluster: see JobSpec
+  std::function<void(const std::string&)> on_notice = {};  // of ranks and rails; else to standard error
 };
 
 // How many ranks the request stands for, and what carries their data.
 int rank_count(const RankRequest& request);
-Carrier carrier_of(const RankRequest& request);
+rank::Transport transport_of(const RankRequest& request);
 
 // Throws Error(kUsage) for a choice of options that contradict each other, kUnsupported for what this machine lacks.
 void check_request(const RankRequest& request, const CollectiveOptions& options);
@@ -41,13 +45,10 @@ void check_request(const RankRequest& request, const CollectiveOptions& options)
 struct LaunchedRequest {
   std::optional<int> ranks = {};
   int ranks_per_process = 1;
-  Transport transport = Transport::kAuto;
-  Beside beside = Beside::kNothing;
+  rank::Transport transport = rank::Transport::kAuto;
+  Baseline baseline = Baseline::kNothing;
 };
 // Throws Error(kUsage) for options that the launcher has decided otherwise.
-void check_launched(const RankPlace& place, const LaunchedRequest& request);
+void check_launched(const job::RankPlace& place, const LaunchedRequest& request);
 
-// What the slowest path carries, as the cluster file says, else the catalogue; an unshaped lab has no limit.
-std::optional<LinkLimit> limit_of(const Cluster& cluster);
-
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -4,7 +4,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 std::string refusal_of(const RankRequest& request, const CollectiveOptions& options) {
@@ -17,7 +17,7 @@ std::string refusal_of(const RankRequest& request, const CollectiveOptions& opti
   }
 }
 
-std::string refusal_of(const LaunchedRequest& request, RankOrigin origin) {
+std::string refusal_of(const LaunchedRequest& request, job::RankOrigin origin) {
   try {
     check_launched({.rank = 1, .size = 4, .origin = origin}, request);
     return "";
@@ -28,10 +28,11 @@ std::string refusal_of(const LaunchedRequest& request, RankOrigin origin) {
 }
 
 TEST(RankRequest, DecidesWhatCarriesTheData) {
-  EXPECT_EQ(carrier_of(RankRequest{}), Carrier::kAuto);
-  EXPECT_EQ(carrier_of(RankRequest{.beside = Beside::kMpi}), Carrier::kDirect);
-  EXPECT_EQ(carrier_of(RankRequest{.beside = Beside::kNccl}), Carrier::kNccl);
-  EXPECT_EQ(carrier_of(RankRequest{.transport = Transport::kDirect, .beside = Beside::kNccl}), Carrier::kDirect);
+  EXPECT_EQ(transport_of(RankRequest{}), rank::Transport::kAuto);
+  EXPECT_EQ(transport_of(RankRequest{.baseline = Baseline::kMpi}), rank::Transport::kDirect);
+  EXPECT_EQ(transport_of(RankRequest{.baseline = Baseline::kNccl}), rank::Transport::kNccl);
+  EXPECT_EQ(transport_of(RankRequest{.transport = rank::Transport::kDirect, .baseline = Baseline::kNccl}),
+            rank::Transport::kDirect);
 }
 
 TEST(RankRequest, HasTwoRanksOrOneForEachNode) {
@@ -44,38 +45,28 @@ TEST(RankRequest, HasTwoRanksOrOneForEachNode) {
 }
 
 TEST(RankRequest, RefusesOptionsThatContradictEachOther) {
-  const CollectiveOptions all_reduce{.kind = CollectiveKind::kAllReduce};
-  EXPECT_EQ(refusal_of({.beside = Beside::kSocket}, all_reduce), "");
-  EXPECT_EQ(refusal_of({.beside = Beside::kSocket}, {.kind = CollectiveKind::kBroadcast}),
-            "--beside socket compares all-reduce only");
-  EXPECT_EQ(refusal_of({.ranks = 3, .beside = Beside::kSocket}, all_reduce),
-            "--beside socket is an exchange between two ranks, not 3");
-  EXPECT_EQ(refusal_of({.transport = Transport::kThreads, .beside = Beside::kMpi}, all_reduce),
-            "--beside mpi needs ranks that are processes, and those of --transport threads are not");
-  EXPECT_EQ(refusal_of({.transport = Transport::kDirect, .beside = Beside::kNccl}, all_reduce),
-            "--beside nccl moves memory of GPUs, --transport direct that of processors");
+  const CollectiveOptions all_reduce{.kind = comm::CollectiveKind::kAllReduce};
+  EXPECT_EQ(refusal_of({.baseline = Baseline::kSocket}, all_reduce), "");
+  EXPECT_EQ(refusal_of({.baseline = Baseline::kSocket}, {.kind = comm::CollectiveKind::kBroadcast}),
+            "--compare-with socket compares all-reduce only");
+  EXPECT_EQ(refusal_of({.ranks = 3, .baseline = Baseline::kSocket}, all_reduce),
+            "--compare-with socket is an exchange between two ranks, not 3");
+  EXPECT_EQ(refusal_of({.transport = rank::Transport::kThreads, .baseline = Baseline::kMpi}, all_reduce),
+            "--compare-with mpi needs ranks that are processes, and those of --transport threads are not");
+  EXPECT_EQ(refusal_of({.transport = rank::Transport::kDirect, .baseline = Baseline::kNccl}, all_reduce),
+            "--compare-with nccl moves memory of GPUs, --transport direct that of processors");
 }
 
 TEST(LaunchedRequest, RefusesWhatTheLauncherHasDecided) {
-  EXPECT_EQ(refusal_of(LaunchedRequest{.ranks = 4}, RankOrigin::kTorchrun), "");
-  EXPECT_EQ(refusal_of(LaunchedRequest{.ranks = 2}, RankOrigin::kTorchrun), "--ranks 2, but torchrun started 4");
-  EXPECT_NE(refusal_of(LaunchedRequest{.ranks_per_process = 2}, RankOrigin::kTorchrun).find("-t times -g asks for 2"),
-            std::string::npos);
-  EXPECT_EQ(refusal_of(LaunchedRequest{.transport = Transport::kMpi}, RankOrigin::kOpenMpi), "");
-  EXPECT_EQ(refusal_of(LaunchedRequest{.transport = Transport::kMpi}, RankOrigin::kTorchrun),
+  EXPECT_EQ(refusal_of(LaunchedRequest{.ranks = 4}, job::RankOrigin::kTorchrun), "");
+  EXPECT_EQ(refusal_of(LaunchedRequest{.ranks = 2}, job::RankOrigin::kTorchrun), "--ranks 2, but torchrun started 4");
+  EXPECT_NE(
+      refusal_of(LaunchedRequest{.ranks_per_process = 2}, job::RankOrigin::kTorchrun).find("-t times -g asks for 2"),
+      std::string::npos);
+  EXPECT_EQ(refusal_of(LaunchedRequest{.transport = rank::Transport::kMpi}, job::RankOrigin::kOpenMpi), "");
+  EXPECT_EQ(refusal_of(LaunchedRequest{.transport = rank::Transport::kMpi}, job::RankOrigin::kTorchrun),
             "--transport mpi needs ranks that MPI started, not torchrun");
 }
 
-TEST(LinkLimit, IsTheClusterFilesRateBeforeTheCatalogues) {
-  Cluster cluster;
-  cluster.nodes.resize(2);
-  EXPECT_FALSE(limit_of(cluster));
-  cluster.fabric.emplace().half_rate = BitsPerSecond{7e9};
-  const auto limit = limit_of(cluster);
-  ASSERT_TRUE(limit);
-  EXPECT_EQ(limit->half_rate.value, 7e9);
-  EXPECT_EQ(limit->source, "the cluster file");
-}
-
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

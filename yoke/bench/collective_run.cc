@@ -10,7 +10,7 @@
 #include "yoke/bench/machine_facts.h"
 #include "yoke/probe/available_memory.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, RankFacts& facts) {
@@ -58,7 +58,7 @@ void visit_fields(Visitor& visit, PlacementResult& result) {
 }
 
 template <class Visitor>
-void visit_fields(Visitor& visit, BesideResult& result) {
+void visit_fields(Visitor& visit, BaselineResult& result) {
   visit.required("ours", result.ours);
   visit.required("theirs", result.theirs);
   visit.optional("wrong", result.wrong);
@@ -73,7 +73,7 @@ void visit_fields(Visitor& visit, CollectiveRow& row) {
   visit.required("root", row.root);
   visit.required("out_of_place", row.out_of_place);
   visit.required("in_place", row.in_place);
-  visit.optional("beside", row.beside);
+  visit.optional("baseline", row.baseline);
   visit.required("time", row.time);
 }
 
@@ -88,46 +88,44 @@ template <class Visitor>
 void visit_fields(Visitor& visit, CollectiveRun& run) {
   visit.required("transport", run.transport);
   visit.required("ranks", run.ranks);
-  visit.optional("beside", run.beside);
+  visit.optional("baseline", run.baseline);
   visit.optional("reduced_to", run.reduced_to);
   visit.required("rows", run.rows);
   visit.required("started", run.started);
   visit.required("ended", run.ended);
   visit.optional("failure", run.failure);
+  visit.optional("traces", run.traces);
 }
 
-Document to_json(const RankFacts& facts) { return to_document(facts); }
-RankFacts rank_facts_from_json(const Document& document) { return from_document<RankFacts>(document); }
-Document to_json(const CollectiveRow& row) { return to_document(row); }
-CollectiveRow collective_row_from_json(const Document& document) { return from_document<CollectiveRow>(document); }
+Document to_json(const RankFacts& facts) { return write_fields(facts); }
+void from_json(const Document& document, RankFacts& facts) { read_fields(document, facts); }
+Document to_json(const CollectiveRow& row) { return write_fields(row); }
+void from_json(const Document& document, CollectiveRow& row) { read_fields(document, row); }
 
 Document to_json(const CollectiveRun& run) {
   Document document = Document::map({{"options", to_json(run.options)}});
-  for (auto& [key, value] : to_document(run).fields) document.add(key, value);
+  for (auto& [key, value] : write_fields(run).fields) document.add(key, value);
   document.add("wrong", Document::number(run.wrong()));
   document.add("mean_bus_bandwidth", Document::number(run.mean_bus_bandwidth()));
   document.add("passed", Document::boolean(run.passed()));
   return document;
 }
 
-CollectiveRun collective_run_from_json(const Document& document) {
+void from_json(const Document& document, CollectiveRun& run) {
   Document rest = document;
-  CollectiveRun run;
   std::erase_if(rest.fields, [&](const Document::Field& field) {
-    if (field.first == "options") run.options = collective_options_from_json(field.second);
+    if (field.first == "options") run.options = from_json<CollectiveOptions>(field.second);
     return field.first == "options" || field.first == "wrong" || field.first == "mean_bus_bandwidth" ||
            field.first == "passed";
   });
-  CollectiveRun read = from_document<CollectiveRun>(rest);
-  read.options = run.options;
-  return read;
+  read_fields(rest, run);
 }
 
 std::int64_t CollectiveRun::wrong() const {
   std::int64_t sum = 0;
   for (const CollectiveRow& row : rows) {
     sum += row.out_of_place.wrong.value_or(0) + row.in_place.wrong.value_or(0);
-    if (row.beside) sum += row.beside->wrong.value_or(0);
+    if (row.baseline) sum += row.baseline->wrong.value_or(0);
   }
   return sum;
 }
@@ -141,7 +139,7 @@ double CollectiveRun::mean_bus_bandwidth() const {
 bool CollectiveRun::passed() const {
   // As nccl-tests has it, a tenth below what was wanted still passes.
   const bool fast_enough = !options.bus_bandwidth_wanted || mean_bus_bandwidth() >= *options.bus_bandwidth_wanted * 0.9;
-  return !failure && wrong() == 0 && fast_enough;
+  return !failure && wrong() == 0 && fast_enough && ranks.size() != 1;
 }
 
 Failure failure_of(const Error& error) {
@@ -158,7 +156,7 @@ Error to_error(const Failure& failure) {
 
 RankFacts facts_of_this_process(int device) {
   const MachineFacts machine = facts_of_this_machine(DiskTree());
-  const auto available = available_memory(DiskTree());
+  const auto available = probe::available_memory(DiskTree());
   return {.host = machine.host,
           .pid = static_cast<int>(getpid()),
           .device = device,
@@ -175,4 +173,4 @@ std::string time_of_day() {
   return {text.data(), size};
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

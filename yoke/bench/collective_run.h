@@ -12,8 +12,9 @@
 #include "yoke/base/error.h"
 #include "yoke/bench/collective_options.h"
 #include "yoke/bench/sample_stats.h"
+#include "yoke/spec/rank_trace.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 // Where the buffers of a rank lie.
 enum class RankMemory {
@@ -62,7 +63,7 @@ struct PlacementResult {
 };
 
 // The same size by the plain library, in turns with ours.
-struct BesideResult {
+struct BaselineResult {
   double ours = 0;  // medians of the slowest rank in each iteration
   double theirs = 0;
   std::optional<std::int64_t> wrong;
@@ -76,7 +77,7 @@ struct CollectiveRow {
   int root = -1;
   PlacementResult out_of_place;
   PlacementResult in_place;
-  std::optional<BesideResult> beside;
+  std::optional<BaselineResult> baseline;
   std::string time;  // of day, when the row ended
 };
 
@@ -91,16 +92,17 @@ struct CollectiveRun {
   CollectiveOptions options;
   std::string transport;  // the communicator's own words
   std::vector<RankFacts> ranks;
-  std::optional<std::string> beside;       // the plain library's name
+  std::optional<std::string> baseline;     // the plain library's name
   std::optional<std::int64_t> reduced_to;  // the largest size that memory allowed, where that is less than asked
   std::vector<CollectiveRow> rows;
   std::string started;  // local time of day, as nccl-tests writes it
   std::string ended;
-  std::optional<Failure> failure;  // what ended it early; rows before it hold
+  std::optional<Failure> failure;            // what ended it early; rows before it hold
+  std::vector<spec::RankTrace> traces = {};  // of all ranks, where the options ask for them
 
   std::int64_t wrong() const;
   double mean_bus_bandwidth() const;  // over every row and both placements, as nccl-tests has it
-  bool passed() const;                // nothing wrong, no failure, bandwidth as wanted
+  bool passed() const;  // nothing wrong, no failure, bandwidth as wanted; not of one rank alone, which shows nothing
 };
 
 Failure failure_of(const Error& error);
@@ -110,10 +112,10 @@ Error to_error(const Failure& failure);
 std::string time_of_day();
 
 Document to_json(const CollectiveRow& row);
-CollectiveRow collective_row_from_json(const Document& document);
+void from_json(const Document& document, CollectiveRow& row);
 Document to_json(const CollectiveRun& run);
-CollectiveRun collective_run_from_json(const Document& document);
+void from_json(const Document& document, CollectiveRun& run);
 Document to_json(const RankFacts& facts);
-RankFacts rank_facts_from_json(const Document& document);
+void from_json(const Document& document, RankFacts& facts);
 
-}  // namespace yoke
+}  // namespace yoke::bench

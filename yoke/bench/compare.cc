@@ -10,13 +10,13 @@
 #include "yoke/base/json.h"
 #include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
-constexpr double kLeastChange = 0.05;
+constexpr double kMinChange = 0.05;
 
 std::string row_title(const RecordRow& row) {
-  return row.size > 0 ? fmt::format("{}, {}", row.name, to_string(Bytes{row.size})) : row.name;
+  return row.size > 0 ? fmt::format("{}, {}", row.name, yoke::to_string(Bytes{row.size})) : row.name;
 }
 
 const RecordRow* find_row(const std::vector<RecordRow>& rows, const RecordRow& like) {
@@ -31,8 +31,8 @@ ComparedRow compare_rows(const RecordRow& a, const RecordRow& b) {
   if (a.value <= 0 || b.value <= 0) return row;
   row.speed = less_is_better(a) ? a.value / b.value : b.value / a.value;
   const bool apart = a.high < b.low || b.high < a.low;
-  if (apart && row.speed > 1 + kLeastChange) row.change = Change::kFaster;
-  if (apart && row.speed < 1 / (1 + kLeastChange)) row.change = Change::kSlower;
+  if (apart && row.speed > 1 + kMinChange) row.change = Change::kFaster;
+  if (apart && row.speed < 1 / (1 + kMinChange)) row.change = Change::kSlower;
   return row;
 }
 
@@ -50,7 +50,7 @@ std::vector<std::string> find_differences(const RunRecord& a, const RunRecord& b
   const Document right = parse_json(b.settings, "settings");
   for (const auto& [key, value] : left.fields) {
     const Document* other = right.find(key);
-    if (!other || *other == value) continue;
+    if (!other || *other == value || key == kAccountKey) continue;
     compare(key, print_json(value, JsonLayout::kOneLine), print_json(*other, JsonLayout::kOneLine));
   }
   return found;
@@ -106,29 +106,32 @@ Document to_json(const Comparison& comparison) {
 }
 
 std::string comparison_text(const RunRecord& a, const RunRecord& b, const Comparison& comparison) {
-  Table table{.title = fmt::format("Run {} ({}) and run {} ({})", a.id, a.time, b.id, b.time),
-              .columns = {{.header = "what"},
-                          {.header = "size", .align = TextAlign::kRight},
-                          {.header = fmt::format("run {}", a.id), .align = TextAlign::kRight},
-                          {.header = fmt::format("run {}", b.id), .align = TextAlign::kRight},
-                          {.header = "speed", .align = TextAlign::kRight},
-                          {.header = "verdict"}}};
+  report::Table table{.title = fmt::format("Run {} ({}) and run {} ({})", a.id, a.time, b.id, b.time),
+                      .columns = {{.header = "what"},
+                                  {.header = "size", .align = report::TextAlign::kRight},
+                                  {.header = fmt::format("run {}", a.id), .align = report::TextAlign::kRight},
+                                  {.header = fmt::format("run {}", b.id), .align = report::TextAlign::kRight},
+                                  {.header = "speed", .align = report::TextAlign::kRight},
+                                  {.header = "verdict"}}};
   for (const ComparedRow& row : comparison.rows) {
-    table.rows.push_back({row.a.name, row.a.size > 0 ? to_string(Bytes{row.a.size}) : "",
-                          fmt::format("{:.4g} {}", row.a.value, row.a.unit),
-                          fmt::format("{:.4g} {}", row.b.value, row.b.unit), fmt::format("{:.2f}x", row.speed),
-                          std::string(to_string(row.change))});
+    table.rows.push_back({row.a.name, row.a.size > 0 ? yoke::to_string(Bytes{row.a.size}) : "",
+                          plain_number(row.a.value) + " " + row.a.unit, plain_number(row.b.value) + " " + row.b.unit,
+                          fmt::format("{:.2f}x", row.speed), std::string(to_string(row.change))});
   }
   for (const std::string& difference : comparison.differences) table.footnotes.push_back("differs in " + difference);
   const auto missing = [&](const std::vector<std::string>& rows, std::int64_t id) {
-    if (!rows.empty()) table.footnotes.push_back(fmt::format("{} rows are only in run {}", rows.size(), id));
+    if (!rows.empty())
+      table.footnotes.push_back(fmt::format(
+          "{} only in run {}", rows.size() == 1 ? "1 row is" : fmt::format("{} rows are", rows.size()), id));
   };
   missing(comparison.only_in_a, a.id);
   missing(comparison.only_in_b, b.id);
-  std::string text = render_text(table, {.width = kUnlimitedWidth});
-  if (comparison.rows.empty()) return text + "The runs have no row in common.\n";
+  if (comparison.rows.empty()) {
+    return fmt::format("Run {} ({}) and run {} ({}) have no row in common.\n", a.id, a.benchmark, b.id, b.benchmark);
+  }
+  std::string text = report::render_text(table, report::for_output(report::kUnlimitedWidth));
   return text + fmt::format("Of {} rows {} are faster and {} slower beyond noise; speed overall {:.2f}x.\n",
                             comparison.rows.size(), comparison.faster, comparison.slower, comparison.speed);
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -5,7 +5,7 @@
 
 #include "yoke/bench/run_record.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 enum class Change { kSame, kFaster, kSlower };
 constexpr auto enum_names(Change) {
@@ -37,4 +37,4 @@ Comparison compare_runs(const RunRecord& a, const RunRecord& b);
 Document to_json(const Comparison& comparison);
 std::string comparison_text(const RunRecord& a, const RunRecord& b, const Comparison& comparison);
 
-}  // namespace yoke
+}  // namespace yoke::bench

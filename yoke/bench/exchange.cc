@@ -3,20 +3,21 @@
 #include <algorithm>
 #include <cstring>
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 // Bytes as they are: every backend moves int8 untouched.
-std::vector<std::byte> gather_bytes(Communicator& comm, const void* own, std::size_t size, Seconds timeout) {
+std::vector<std::byte> gather_bytes(comm::Communicator& comm, const void* own, std::size_t size, Seconds timeout) {
   std::vector<std::byte> all(size * static_cast<std::size_t>(comm.size()));
-  all_gather(comm, own, all.data(), size, DType::kI8);
-  comm.wait(comm.record(Stream::cpu()), Deadline::after(timeout));
+  comm::all_gather(comm, own, all.data(), size, tensor::DType::kI8);
+  comm.wait(comm.record(tensor::Stream::cpu()), Deadline::after(timeout));
   return all;
 }
 
 }  // namespace
 
-std::vector<std::vector<double>> gather_numbers(Communicator& comm, const std::vector<double>& own, Seconds timeout) {
+std::vector<std::vector<double>> gather_numbers(comm::Communicator& comm, const std::vector<double>& own,
+                                                Seconds timeout) {
   const std::size_t size = own.size() * sizeof(double);
   const std::vector<std::byte> all = gather_bytes(comm, own.data(), size, timeout);
   std::vector<std::vector<double>> lists(static_cast<std::size_t>(comm.size()), std::vector<double>(own.size()));
@@ -25,7 +26,7 @@ std::vector<std::vector<double>> gather_numbers(Communicator& comm, const std::v
   return lists;
 }
 
-std::vector<std::string> gather_texts(Communicator& comm, const std::string& own, Seconds timeout) {
+std::vector<std::string> gather_texts(comm::Communicator& comm, const std::string& own, Seconds timeout) {
   constexpr std::size_t kSize = 2048;
   std::string padded = own.substr(0, kSize);
   padded.resize(kSize, '\0');
@@ -38,9 +39,9 @@ std::vector<std::string> gather_texts(Communicator& comm, const std::string& own
   return texts;
 }
 
-void barrier_until(Communicator& comm, Seconds timeout) {
-  barrier(comm);
-  comm.wait(comm.record(Stream::cpu()), Deadline::after(timeout));
+void barrier_until(comm::Communicator& comm, Seconds timeout) {
+  comm::barrier(comm);
+  comm.wait(comm.record(tensor::Stream::cpu()), Deadline::after(timeout));
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -7,12 +7,13 @@
 
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 // One list per rank; every rank gives as many numbers.
-std::vector<std::vector<double>> gather_numbers(Communicator& comm, const std::vector<double>& own, Seconds timeout);
+std::vector<std::vector<double>> gather_numbers(comm::Communicator& comm, const std::vector<double>& own,
+                                                Seconds timeout);
 // One text per rank; what is longer than 2 KiB is cut.
-std::vector<std::string> gather_texts(Communicator& comm, const std::string& own, Seconds timeout);
-void barrier_until(Communicator& comm, Seconds timeout);
+std::vector<std::string> gather_texts(comm::Communicator& comm, const std::string& own, Seconds timeout);
+void barrier_until(comm::Communicator& comm, Seconds timeout);
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -19,7 +19,7 @@
 
 struct sqlite3;
 
-namespace yoke {
+namespace yoke::bench {
 
 std::filesystem::path history_file();  // under user_data_dir()
 
@@ -57,12 +57,14 @@ class History {
 
 // Adds the record to the history, or says why not as a warning for the user: a result that was measured is never lost
 // to a full disk. That a broken file was set aside is a warning too.
-struct Kept {
+struct StoredRun {
   std::optional<std::int64_t> id;
   std::vector<std::string> warnings;
 };
-Kept keep_record(const RunRecord& record, const std::filesystem::path& file);
-// The same in the user's history; the warnings.
+StoredRun keep_record(const RunRecord& record, const std::filesystem::path& file);
+// The same in the user's history; the warnings. Where this variable names a file (on a lab's node, whose files go with
+// the lab) the record is written there instead, for the one that started us to keep.
+inline constexpr const char* kRecordHandOver = "YOKE_RECORD_HAND_OVER";
 std::vector<std::string> keep_record(const RunRecord& record);
 
-}  // namespace yoke
+}  // namespace yoke::bench

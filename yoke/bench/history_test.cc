@@ -2,12 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <thread>
 
 #include "yoke/base/error.h"
+#include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/bench/compare.h"
 #include "yoke/bench/report_page.h"
@@ -15,7 +17,7 @@
 #include "yoke/report/html.h"
 #include "yoke/report/well_formed_testing.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,6 +52,35 @@ TEST_F(HistoryFile, KeepsRunsWithTheirRows) {
   EXPECT_EQ(history.recent(1).size(), 1U);
 }
 
+TEST_F(HistoryFile, KeepsWhatThePlanPredicted) {
+  RunRecord record = record_of(sample_run());
+  record.rows[0].predicted = 12.5;
+  History(file).add(record);
+  EXPECT_EQ(History(file).find("last").rows, record.rows);
+  EXPECT_EQ(History(file).find("last").rows[1].predicted, std::nullopt);
+}
+
+// As yoke wrote it before rows had a prediction.
+TEST_F(HistoryFile, TakesOverAnOlderFile) {
+  { History(file).add(record_of(sample_run())); }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, "ALTER TABLE rows DROP COLUMN predicted; PRAGMA user_version = 1", nullptr, nullptr,
+                         nullptr),
+            SQLITE_OK)
+      << sqlite3_errmsg(database);
+  sqlite3_close(database);
+  RunRecord record = record_of(sample_run());
+  record.rows[0].predicted = 3;
+  History history(file);
+  EXPECT_EQ(history.set_aside(), std::nullopt);
+  history.add(record);
+  const std::vector<RunRecord> recent = history.recent(5);
+  ASSERT_EQ(recent.size(), 2U);
+  EXPECT_EQ(recent[0].rows[0].predicted, 3);
+  EXPECT_EQ(recent[1].rows[0].predicted, std::nullopt);
+}
+
 TEST_F(HistoryFile, FindsRunsByNumberAndFromTheEnd) {
   History history(file);
   for (int i = 0; i < 3; ++i) history.add(record_of(sample_run()));
@@ -81,7 +112,7 @@ TEST_F(HistoryFile, ManyWritersLoseNothing) {
 
 TEST_F(HistoryFile, ABrokenFileIsSetAsideAndSaid) {
   write_file_atomically(file, std::string(5000, 'x'));
-  const Kept kept = keep_record(record_of(sample_run()), file);
+  const StoredRun kept = keep_record(record_of(sample_run()), file);
   EXPECT_EQ(kept.id, 1);
   ASSERT_EQ(kept.warnings.size(), 1U);
   EXPECT_THAT(kept.warnings[0], HasSubstr("was broken; it is now history.sqlite.corrupt-20"));
@@ -112,7 +143,7 @@ TEST_F(HistoryFile, AFileOfANewerYokeIsLeftAlone) {
 
 TEST_F(HistoryFile, WhatCannotBeWrittenOnlyWarns) {
   for (const fs::path& bad : {scratch.path() / "no" / "folder", scratch.path(), fs::path("/dev/full")}) {
-    const Kept kept = keep_record(record_of(sample_run()), bad);
+    const StoredRun kept = keep_record(record_of(sample_run()), bad);
     EXPECT_FALSE(kept.id) << bad;
     ASSERT_FALSE(kept.warnings.empty()) << bad;
     EXPECT_THAT(kept.warnings[0], HasSubstr("not in the history")) << bad;
@@ -129,6 +160,13 @@ Change change_of(const RecordRow& a, const RecordRow& b) {
   return compare_runs(left, right).rows.at(0).change;
 }
 
+TEST(PlainNumber, HasThreeDigitsAndNoExponentWherePeopleReadIt) {
+  EXPECT_EQ(plain_number(0.0812), "0.0812");
+  EXPECT_EQ(plain_number(41.87), "41.9");
+  EXPECT_EQ(plain_number(1250), "1250");
+  EXPECT_EQ(plain_number(12'196), "12196");
+}
+
 TEST(Compare, CallsAChangeOnlyBeyondNoise) {
   EXPECT_EQ(change_of(row_of(100, 98, 102), row_of(80, 78, 82)), Change::kFaster);
   EXPECT_EQ(change_of(row_of(80, 78, 82), row_of(100, 98, 102)), Change::kSlower);
@@ -137,7 +175,7 @@ TEST(Compare, CallsAChangeOnlyBeyondNoise) {
   EXPECT_EQ(change_of(row_of(10, 9, 11, "GB/s"), row_of(20, 19, 21, "GB/s")), Change::kFaster);
 }
 
-TEST(Compare, TellsWhatElseDiffers) {
+TEST(Compare, ReportsWhatElseDiffers) {
   RunRecord a = record_of(sample_run()), b = a;
   b.commit = "other";
   b.settings = "{\"iterations\": 7}";
@@ -150,6 +188,52 @@ TEST(Compare, TellsWhatElseDiffers) {
   EXPECT_DOUBLE_EQ(comparison.speed, 1);
 }
 
+TEST(RunRecord, SurvivesJson) {
+  const RunRecord record = record_of(sample_run());
+  const RunRecord read = from_json<RunRecord>(to_json(record));
+  EXPECT_EQ(read.rows, record.rows);
+  EXPECT_EQ(read.benchmark, record.benchmark);
+  EXPECT_EQ(read.summary, record.summary);
+  EXPECT_EQ(read.settings, record.settings);
+  EXPECT_ERROR(from_json<RunRecord>(Document::map()), ErrorCode::kInvalid, "a run without 'time'");
+}
+
+TEST(ReportPage, ShowsBandwidthLimitVerdictAndTheTrendOfTheSameBenchmark) {
+  CollectiveRun run = sample_run();
+  run.options.limit = LinkLimit{.rail_rate = {2e9}, .rails = 2, .source = "the cluster file"};
+  RunRecord older = record_of(run, "desk"), newer = record_of(run, "desk");
+  newer.rows.push_back(newer.rows[0]);
+  newer.rows.back().size *= 2;
+  older.id = 1;
+  newer.id = 2;
+  const std::string html = report::render_html(report_page({newer, older}));
+  EXPECT_NE(html.find("over time"), std::string::npos);
+  EXPECT_NE(html.find("bus bandwidth"), std::string::npos);
+  EXPECT_NE(html.find("of the limit"), std::string::npos);
+  EXPECT_NE(html.find("<dt>verdict</dt>"), std::string::npos);
+  EXPECT_NE(html.find("<dt>transport</dt>"), std::string::npos);
+  EXPECT_NE(html.find("<dt>cluster</dt><dd>desk</dd>"), std::string::npos);
+  const std::string chart = html.substr(html.find("all-reduce, run 2"));
+  EXPECT_NE(chart.find("bus bandwidth (GB/s)"), std::string::npos) << "not the time, which rises on every machine";
+  EXPECT_NE(chart.find("limit of the link"), std::string::npos);
+  EXPECT_EQ(report::render_html(report_page({newer})).find("over time"), std::string::npos) << "one run is no trend";
+}
+
+TEST(ReportPage, ShowsTimesInUnitsThatPeopleReadAndFoldsLongTables) {
+  RunRecord recovery = new_record("recovery", Document::map());
+  recovery.rows = {row_of(41'870, 41'000, 43'000), row_of(96'300, 96'000, 97'000)};
+  RunRecord products = new_record("matmul", Document::map());
+  for (int i = 0; i < 5; ++i) {
+    products.rows.push_back(row_of(100 + i, 99, 106, "GFLOP/s"));
+    products.rows.push_back(row_of(300 + i, 299, 306, "GOP/s"));
+  }
+  const std::string html = report::render_html(report_page({recovery, products}));
+  EXPECT_NE(html.find(">41.9 ms<"), std::string::npos);
+  EXPECT_EQ(html.find("41870"), std::string::npos) << "microseconds on an axis";
+  EXPECT_EQ(html.find("GFLOP/s, GOP/s"), std::string::npos) << "two units on one axis";
+  EXPECT_NE(html.find("<summary>All 10 rows</summary>"), std::string::npos);
+}
+
 TEST(ReportPage, IsWellFormedWhateverARunHolds) {
   RunRecord sized = record_of(sample_run());
   sized.rows.push_back(sized.rows[0]);
@@ -158,12 +242,12 @@ TEST(ReportPage, IsWellFormedWhateverARunHolds) {
   bars.host = "<script>alert(1)</script>";
   bars.rows = {{.name = "read", .value = 3, .low = 2, .high = 4, .unit = "GB/s"}};
   const RunRecord empty = new_record("all-reduce", Document::map());
-  const std::string html = render_html(report_page({sized, bars, empty}));
-  EXPECT_EQ(find_xml_error(html), std::nullopt);
+  const std::string html = report::render_html(report_page({sized, bars, empty}));
+  EXPECT_EQ(report::find_xml_error(html), std::nullopt);
   EXPECT_EQ(html.find("<script>"), std::string::npos);
   EXPECT_NE(html.find("<svg"), std::string::npos);
   EXPECT_NE(html.find("ended before its first row"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

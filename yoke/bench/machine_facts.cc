@@ -9,7 +9,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 // x86 has "model name"; Arm has only numbers there, and a device tree or DMI that names the machine.
@@ -66,4 +66,4 @@ std::vector<int> usable_cores() {
   return cores;
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -7,7 +7,7 @@
 #include "yoke/base/file_tree.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 struct MachineFacts {
   std::string host;
@@ -18,4 +18,4 @@ MachineFacts facts_of_this_machine(const FileTree& tree);
 
 std::vector<int> usable_cores();  // those that the scheduler may give us, ascending
 
-}  // namespace yoke
+}  // namespace yoke::bench

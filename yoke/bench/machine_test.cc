@@ -11,26 +11,30 @@
 #include "yoke/bench/pinned_threads.h"
 #include "yoke/bench/sample_run_testing.h"
 #include "yoke/bench/scaling.h"
+#include "yoke/ops/cpu/instructions.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 using namespace literals;
 using testing::HasSubstr;
 
-TEST(Matmul, EveryKernelOfThisProcessorAgreesWithThePlainLoop) {
-  for (const MatmulKernel& kernel : matmul_kernels()) {
-    for (const int k : {1, 2, 3, 8, 61, 128}) {
-      EXPECT_TRUE(kernel_is_right(kernel, 1, 1, k)) << kernel.name << " " << to_string(kernel.type) << " K " << k;
-      EXPECT_TRUE(kernel_is_right(kernel, 29, 37, k)) << kernel.name << " " << to_string(kernel.type) << " K " << k;
+TEST(Matmul, KernelsOfThisProcessorAgreeWithThePlainLoop) {
+  for (const ops::cpu::Kernels& kernels : ops::cpu::usable_kernels()) {
+    for (const tensor::DType type : {tensor::DType::kF32, tensor::DType::kBf16, tensor::DType::kI8}) {
+      for (const int k : {1, 2, 3, 8, 61, 128, 300}) {
+        EXPECT_TRUE(kernels_are_right(kernels, type, 1, 1, k)) << kernels.name << tensor::to_string(type) << k;
+        EXPECT_TRUE(kernels_are_right(kernels, type, 70, 37, k)) << kernels.name << tensor::to_string(type) << k;
+      }
     }
   }
 }
 
 TEST(Matmul, AWrongKernelIsFound) {
-  MatmulKernel kernel = matmul_kernels().back();
-  kernel.multiply = [](const void*, const void*, std::size_t, void*) {};
-  EXPECT_FALSE(kernel_is_right(kernel, 8, 16, 16));
+  ops::cpu::Kernels kernels = ops::cpu::usable_kernels().back();
+  kernels.multiply_f32 = [](const ops::cpu::PanelView&, std::int64_t, const ops::cpu::InputRows&, const std::int32_t*,
+                            std::int64_t, float*) {};
+  EXPECT_FALSE(kernels_are_right(kernels, tensor::DType::kF32, 8, 16, 16));
 }
 
 TEST(Matmul, RatesAreOfOneCoreAndAll) {
@@ -123,4 +127,4 @@ TEST(Scaling, EfficiencyIsAgainstTheFewestRanksAboveOne) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

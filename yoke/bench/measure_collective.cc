@@ -10,11 +10,12 @@
 #include "yoke/base/json.h"
 #include "yoke/base/progress.h"
 #include "yoke/bench/exchange.h"
+#include "yoke/bench/iteration_trace.h"
 #include "yoke/bench/memory_guard.h"
 #include "yoke/bench/placement.h"
 #include "yoke/bench/timing.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 ProgressOptions quiet_progress() {
@@ -25,24 +26,26 @@ ProgressOptions quiet_progress() {
 
 class Measurement {
  public:
-  Measurement(const Lane& lane, CollectiveRun& run, const CollectiveHooks& hooks)
-      : lane_(lane), comm_(lane.comm), run_(run), hooks_(hooks), options_(run.options) {}
+  Measurement(const BenchContext& context, CollectiveRun& run, const CollectiveHooks& hooks)
+      : context_(context), comm_(context.comm), run_(run), hooks_(hooks), options_(run.options) {}
 
   void measure(const RankFacts& facts) {
     for (const std::string& text :
-         gather_texts(lane_.control, print_json(to_json(facts), JsonLayout::kOneLine), timeout()))
-      run_.ranks.push_back(rank_facts_from_json(parse_json(text, "a rank's facts")));
+         gather_texts(context_.control, print_json(to_json(facts), JsonLayout::kOneLine), timeout()))
+      run_.ranks.push_back(from_json<RankFacts>(parse_json(text, "a rank's facts")));
     guard_memory();
     if (hooks_.sink) hooks_.sink->begin(run_);
-    const BenchBuffers buffers(lane_, static_cast<std::size_t>(options_.most.value),
+    if (options_.trace) trace_.emplace(context_.control);
+    const BenchBuffers buffers(context_, static_cast<std::size_t>(options_.most.value),
                                static_cast<std::size_t>(options_.unalign) * sizeof(float));
     const CollectiveTraits& traits = traits_of(options_.kind);
     const bool by_op = traits.reduces || traits.prints_op;
-    for (const DType type : options_.types) {
-      for (const ReduceOp op : by_op ? options_.ops : std::vector{ReduceOp::kSum}) {
+    for (const tensor::DType type : options_.types) {
+      for (const comm::ReduceOp op : by_op ? options_.ops : std::vector{comm::ReduceOp::kSum}) {
         for (const int root : roots()) measure_sizes(plan_of(type, op, root), buffers);
       }
     }
+    if (trace_) run_.traces = trace_->gather(context_.control, facts.host);
   }
 
  private:
@@ -64,7 +67,7 @@ class Measurement {
     return all;
   }
 
-  RowPlan plan_of(DType type, ReduceOp op, int root) const {
+  RowPlan plan_of(tensor::DType type, comm::ReduceOp op, int root) const {
     return {.kind = options_.kind,
             .type = type,
             .op = op,
@@ -76,7 +79,7 @@ class Measurement {
   }
 
   void measure_sizes(RowPlan plan, const BenchBuffers& buffers) {
-    barrier_until(lane_.control, timeout());
+    barrier_until(context_.control, timeout());
     warm_up(plan, buffers);
     const std::vector<std::size_t> sizes = row_sizes(options_);
     for (int cycle = 0; options_.cycles == 0 || cycle < options_.cycles; ++cycle) {
@@ -94,25 +97,25 @@ class Measurement {
     const auto least = static_cast<std::size_t>(options_.least.value);
     for (plan.bytes = least; plan.bytes <= most; plan.bytes = std::max<std::size_t>(16, plan.bytes * 2)) {
       for (int i = 0; i < options_.warmup_iterations; ++i)
-        comm_.enqueue(make_operation(plan, buffers, Placement::kOutOfPlace), lane_.stream);
-      comm_.wait(comm_.record(lane_.stream), Deadline::after(timeout()));
+        comm_.enqueue(make_operation(plan, buffers, Placement::kOutOfPlace), context_.stream);
+      comm_.wait(comm_.record(context_.stream), Deadline::after(timeout()));
     }
   }
 
   CollectiveRow measure_row(const RowPlan& plan, const BenchBuffers& buffers) {
     const CollectiveShape shape = plan.shape();
-    CollectiveRow row{.size = static_cast<std::int64_t>(row_bytes(shape, size_of(plan.type))),
+    CollectiveRow row{.size = static_cast<std::int64_t>(row_bytes(shape, tensor::size_of(plan.type))),
                       .count = static_cast<std::int64_t>(shape.count),
                       .type = std::string(nccl_name(plan.type)),
-                      .op = traits_of(plan.kind).prints_op ? std::string(to_string(plan.op)) : "none",
+                      .op = traits_of(plan.kind).prints_op ? std::string(comm::to_string(plan.op)) : "none",
                       .root = plan.root};
     {
       // One for each row: it is gone from the terminal before the row is printed.
-      Progress progress(fmt::format("{} of {}", to_string(plan.kind), to_string(Bytes{row.size})),
+      Progress progress(fmt::format("{} of {}", comm::to_string(plan.kind), yoke::to_string(Bytes{row.size})),
                         2LL * options_.iterations, comm_.rank() == 0 ? default_progress() : quiet_progress());
       row.out_of_place = measure_placement(plan, buffers, Placement::kOutOfPlace, progress);
       row.in_place = measure_placement(plan, buffers, Placement::kInPlace, progress);
-      if (hooks_.beside) row.beside = measure_beside(plan, buffers);
+      if (hooks_.baseline) row.baseline = measure_baseline(plan, buffers);
     }
     row.time = time_of_day();
     return row;
@@ -121,23 +124,24 @@ class Measurement {
   PlacementResult measure_placement(const RowPlan& plan, const BenchBuffers& buffers, Placement placement,
                                     Progress& progress) {
     if (options_.checks > 0) fill_data(plan, buffers, placement, 99);
-    const Collective operation = make_operation(plan, buffers, placement);
-    comm_.enqueue(operation, lane_.stream);
-    const RankTiming timing = time_operation(lane_, operation, options_, [&](int done) {
+    const comm::Collective operation = make_operation(plan, buffers, placement);
+    comm_.enqueue(operation, context_.stream);
+    const RankTiming timing = time_operation(context_, operation, options_, [&](int done) {
       progress.update(done + (placement == Placement::kInPlace ? options_.iterations : 0));
     });
-    PlacementResult result = combine_timings(lane_.control, timing, operation, options_);
+    if (trace_) trace_->add(operation, placement, timing, options_);
+    PlacementResult result = combine_timings(context_.control, timing, operation, options_);
     if (placement == Placement::kInPlace && !traits_of(plan.kind).in_place) return result;
-    result.wrong =
-        check(plan, buffers, placement, [&] { comm_.enqueue(make_operation(plan, buffers, placement), lane_.stream); });
+    result.wrong = check(plan, buffers, placement,
+                         [&] { comm_.enqueue(make_operation(plan, buffers, placement), context_.stream); });
     return result;
   }
 
-  BesideResult measure_beside(const RowPlan& plan, const BenchBuffers& buffers) {
-    const Collective operation = make_operation(plan, buffers, Placement::kOutOfPlace);
-    BesideResult result = time_beside(lane_, operation, hooks_.beside->run, options_);
-    if (hooks_.beside->checked)
-      result.wrong = check(plan, buffers, Placement::kOutOfPlace, [&] { hooks_.beside->run(operation); });
+  BaselineResult measure_baseline(const RowPlan& plan, const BenchBuffers& buffers) {
+    const comm::Collective operation = make_operation(plan, buffers, Placement::kOutOfPlace);
+    BaselineResult result = time_baseline(context_, operation, hooks_.baseline->run, options_);
+    if (hooks_.baseline->checked)
+      result.wrong = check(plan, buffers, Placement::kOutOfPlace, [&] { hooks_.baseline->run(operation); });
     return result;
   }
 
@@ -148,12 +152,12 @@ class Measurement {
     std::optional<std::int64_t> wrong;
     for (int c = 0; c < options_.checks && wrong.value_or(0) == 0; ++c) {
       fill_data(plan, buffers, placement, ++round_);
-      barrier_until(lane_.control, timeout());
+      barrier_until(context_.control, timeout());
       operation();
-      comm_.wait(comm_.record(lane_.stream), Deadline::after(timeout()));
+      comm_.wait(comm_.record(context_.stream), Deadline::after(timeout()));
       const auto own = static_cast<double>(count_wrong(plan, buffers, placement, round_));
       double sum = 0;
-      for (const auto& one : gather_numbers(lane_.control, {own}, timeout())) sum += one[0];
+      for (const auto& one : gather_numbers(context_.control, {own}, timeout())) sum += one[0];
       wrong = static_cast<std::int64_t>(sum);
     }
     return wrong;
@@ -175,41 +179,44 @@ class Measurement {
     if (hooks_.sink) hooks_.sink->row(run_, run_.rows.back());
   }
 
-  Lane lane_;
-  Communicator& comm_;
+  BenchContext context_;
+  comm::Communicator& comm_;
   CollectiveRun& run_;
   const CollectiveHooks& hooks_;
   CollectiveOptions& options_;
   std::uint32_t round_ = 0;
+  std::optional<IterationTrace> trace_;
 };
 
-void measure_or_throw(const Lane& lane, CollectiveRun& run, const CollectiveHooks& hooks, const RankFacts& facts) {
+void measure_or_throw(const BenchContext& context, CollectiveRun& run, const CollectiveHooks& hooks,
+                      const RankFacts& facts) {
   try {
-    Measurement(lane, run, hooks).measure(facts);
+    Measurement(context, run, hooks).measure(facts);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorCode::kExhausted, fmt::format("rank {} is out of memory", lane.comm.rank()), "give a smaller -e");
+    throw Error(ErrorCode::kExhausted, fmt::format("rank {} is out of memory", context.comm.rank()),
+                "give a smaller -e");
   }
 }
 
 }  // namespace
 
-CollectiveRun run_collective_bench(Communicator& comm, const CollectiveOptions& options, const RankFacts& facts,
+CollectiveRun run_collective_bench(comm::Communicator& comm, const CollectiveOptions& options, const RankFacts& facts,
                                    const CollectiveHooks& hooks) {
-  return run_collective_bench(Lane{.comm = comm, .control = comm}, options, facts, hooks);
+  return run_collective_bench(BenchContext{.comm = comm, .control = comm}, options, facts, hooks);
 }
 
-CollectiveRun run_collective_bench(const Lane& lane, const CollectiveOptions& options, const RankFacts& facts,
-                                   const CollectiveHooks& hooks) {
-  Communicator& comm = lane.comm;
+CollectiveRun run_collective_bench(const BenchContext& context, const CollectiveOptions& options,
+                                   const RankFacts& facts, const CollectiveHooks& hooks) {
+  comm::Communicator& comm = context.comm;
   validate(options, comm.size());
   CollectiveRun run{.options = options, .transport = comm.describe(), .started = time_of_day()};
-  if (hooks.beside) run.beside = hooks.beside->name;
+  if (hooks.baseline) run.baseline = hooks.baseline->name;
   const auto end_by = [&](const Error& error) {
     comm.abort(error);
-    lane.control.abort(error);
+    context.control.abort(error);
   };
   try {
-    measure_or_throw(lane, run, hooks, facts);
+    measure_or_throw(context, run, hooks, facts);
   } catch (const Error& error) {
     end_by(error);
     if (comm.rank() != 0) throw;
@@ -223,4 +230,4 @@ CollectiveRun run_collective_bench(const Lane& lane, const CollectiveOptions& op
   return run;
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

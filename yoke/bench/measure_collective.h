@@ -10,11 +10,11 @@
 #include <functional>
 #include <string>
 
+#include "yoke/bench/bench_context.h"
 #include "yoke/bench/collective_run.h"
-#include "yoke/bench/lane.h"
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 // Told on rank 0, from its thread.
 class CollectiveSink {
@@ -26,21 +26,21 @@ class CollectiveSink {
 };
 
 // The plain library to compare with: does the operation at once and blocks until it is done. The same on all ranks.
-struct BesideLibrary {
+struct BaselineLibrary {
   std::string name;  // "mpi"
-  std::function<void(const Collective&)> run;
+  std::function<void(const comm::Collective&)> run;
   bool checked = true;  // false: it only moves the bytes, and its results mean nothing
 };
 
 struct CollectiveHooks {
   CollectiveSink* sink = nullptr;  // of rank 0 only
-  const BesideLibrary* beside = nullptr;
+  const BaselineLibrary* baseline = nullptr;
 };
 
-CollectiveRun run_collective_bench(const Lane& lane, const CollectiveOptions& options, const RankFacts& facts,
-                                   const CollectiveHooks& hooks = {});
+CollectiveRun run_collective_bench(const BenchContext& context, const CollectiveOptions& options,
+                                   const RankFacts& facts, const CollectiveHooks& hooks = {});
 // On processors, where one communicator does all.
-CollectiveRun run_collective_bench(Communicator& comm, const CollectiveOptions& options, const RankFacts& facts,
+CollectiveRun run_collective_bench(comm::Communicator& comm, const CollectiveOptions& options, const RankFacts& facts,
                                    const CollectiveHooks& hooks = {});
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -10,56 +10,58 @@
 #include "yoke/bench/shape.h"
 #include "yoke/comm/local/local.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 using namespace literals;
 using testing::HasSubstr;
-using K = CollectiveKind;
+using K = comm::CollectiveKind;
 
 // The real thing, but for the faults that a test puts between: a wrong bit, or a rank that comes late.
-class FaultyCommunicator : public Communicator {
+class FaultyCommunicator : public comm::Communicator {
  public:
-  FaultyCommunicator(std::unique_ptr<Communicator> inner, std::function<void(const Collective&)> after)
+  FaultyCommunicator(std::unique_ptr<comm::Communicator> inner, std::function<void(const comm::Collective&)> after)
       : inner_(std::move(inner)), after_(std::move(after)) {}
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
-  void enqueue(const Collective& operation, Stream stream) override {
+  void enqueue(const comm::Collective& operation, tensor::Stream stream) override {
     inner_->enqueue(operation, stream);
     after_(operation);
   }
-  Event record(Stream stream) override { return inner_->record(stream); }
-  void wait(Event event, Deadline deadline) override { inner_->wait(event, deadline); }
+  tensor::Event record(tensor::Stream stream) override { return inner_->record(stream); }
+  void wait(tensor::Event event, Deadline deadline) override { inner_->wait(event, deadline); }
+  void limit_operations(Seconds limit) override { inner_->limit_operations(limit); }
   void abort(const Error& reason) override { inner_->abort(reason); }
-  void rebuild(const Membership& members, Deadline deadline) override { inner_->rebuild(members, deadline); }
-  std::unique_ptr<Communicator> split(const std::vector<int>& ranks) override { return inner_->split(ranks); }
+  void rebuild(const spec::Membership& members, Deadline deadline) override { inner_->rebuild(members, deadline); }
+  std::unique_ptr<comm::Communicator> split(const std::vector<int>& ranks) override { return inner_->split(ranks); }
   std::string describe() const override { return inner_->describe(); }
 
  private:
-  std::unique_ptr<Communicator> inner_;
-  std::function<void(const Collective&)> after_;
+  std::unique_ptr<comm::Communicator> inner_;
+  std::function<void(const comm::Collective&)> after_;
 };
 
 struct Harness {
   CollectiveOptions options{.least = {1024}, .most = {4096}, .factor = 4, .iterations = 3};
   int ranks = 2;
-  std::function<void(int rank, const Collective&)> after;  // each operation
-  const BesideLibrary* beside = nullptr;
+  std::function<void(int rank, const comm::Collective&)> after;  // each operation
+  const BaselineLibrary* baseline = nullptr;
   std::int64_t memory = 1LL << 30;
 
   CollectiveRun run(CollectiveSink* sink = nullptr) const {
-    auto communicators = make_local(ranks, {.operation_timeout = options.timeout});
+    auto communicators = comm::local::make_local(ranks, {.operation_timeout = options.timeout});
     std::vector<CollectiveRun> results(communicators.size());
     std::vector<std::jthread> threads;
     for (std::size_t r = 0; r < communicators.size(); ++r) {
       threads.emplace_back([&, r] {
-        std::unique_ptr<Communicator> comm = std::move(communicators[r]);
+        std::unique_ptr<comm::Communicator> comm = std::move(communicators[r]);
         const int rank = static_cast<int>(r);
         if (after)
           comm = std::make_unique<FaultyCommunicator>(std::move(comm), [&, rank](const auto& op) { after(rank, op); });
         const RankFacts facts{.host = "node-" + std::to_string(r), .memory_available = memory};
         try {
-          results[r] = run_collective_bench(*comm, options, facts, {.sink = r == 0 ? sink : nullptr, .beside = beside});
+          results[r] =
+              run_collective_bench(*comm, options, facts, {.sink = r == 0 ? sink : nullptr, .baseline = baseline});
         } catch (const Error& error) {
           results[r].failure = failure_of(error);
         }
@@ -86,12 +88,12 @@ TEST(MeasureCollective, ChecksEveryKindTypeAndOperation) {
       harness.options.root = -1;
       harness.options.unalign = 1;
       const CollectiveRun run = harness.run();
-      ASSERT_FALSE(run.failure) << to_string(kind) << " " << run.failure->message;
-      EXPECT_EQ(run.wrong(), 0) << to_string(kind) << " over " << ranks;
+      ASSERT_FALSE(run.failure) << comm::to_string(kind) << " " << run.failure->message;
+      EXPECT_EQ(run.wrong(), 0) << comm::to_string(kind) << " over " << ranks;
       const CollectiveTraits& traits = traits_of(kind);
       const std::size_t ops = traits.prints_op ? 4 : 1;
       const std::size_t roots = traits.has_root ? static_cast<std::size_t>(ranks) : 1;
-      EXPECT_EQ(run.rows.size(), 3 * 5 * ops * roots) << to_string(kind);
+      EXPECT_EQ(run.rows.size(), 3 * 5 * ops * roots) << comm::to_string(kind);
       EXPECT_TRUE(run.rows[0].out_of_place.wrong.has_value());
       EXPECT_EQ(run.rows[0].in_place.wrong.has_value(), traits.in_place);
     }
@@ -100,7 +102,7 @@ TEST(MeasureCollective, ChecksEveryKindTypeAndOperation) {
 
 TEST(MeasureCollective, FindsOneWrongBitOnOneRank) {
   Harness harness;
-  harness.after = [](int rank, const Collective& operation) {
+  harness.after = [](int rank, const comm::Collective& operation) {
     if (rank == 1 && operation.kind == K::kAllReduce && operation.count == 256)
       static_cast<std::uint8_t*>(operation.receive)[999] ^= 1;
   };
@@ -120,7 +122,7 @@ TEST(MeasureCollective, ChecksNothingWhereAskedNotTo) {
 TEST(MeasureCollective, NamesTheRankThatComesLate) {
   Harness harness{.ranks = 3};
   harness.options.iterations = 9;
-  harness.after = [](int rank, const Collective& operation) {
+  harness.after = [](int rank, const comm::Collective& operation) {
     if (rank == 2 && operation.kind == K::kAllReduce) real_clock().sleep(4_ms);
   };
   const CollectiveRun run = harness.run();
@@ -132,7 +134,7 @@ TEST(MeasureCollective, NamesTheRankThatComesLate) {
 TEST(MeasureCollective, ADeadlineNamesTheMissingRankAndKeepsTheRows) {
   Harness harness;
   harness.options.timeout = {0.3};
-  harness.after = [](int rank, const Collective& operation) {
+  harness.after = [](int rank, const comm::Collective& operation) {
     if (rank == 1 && operation.kind == K::kAllReduce && operation.count == 1024) real_clock().sleep(1_s);
   };
   std::string text;
@@ -154,15 +156,15 @@ TEST(MeasureCollective, IsGuardedByAvailableMemory) {
 }
 
 TEST(MeasureCollective, TimesThePlainLibraryInTurnsAndChecksItToo) {
-  const BesideLibrary wrong{.name = "mpi", .run = [](const Collective& operation) {
-                              std::memset(operation.receive, 1, operation.count);  // not even an attempt
-                            }};
-  Harness harness{.beside = &wrong};
+  const BaselineLibrary wrong{.name = "mpi", .run = [](const comm::Collective& operation) {
+                                std::memset(operation.receive, 1, operation.count);  // not even an attempt
+                              }};
+  Harness harness{.baseline = &wrong};
   const CollectiveRun run = harness.run();
-  EXPECT_EQ(run.beside, "mpi");
-  ASSERT_TRUE(run.rows.at(0).beside.has_value());
-  EXPECT_GT(run.rows[0].beside->ours, run.rows[0].beside->theirs);
-  EXPECT_GT(run.rows[0].beside->wrong, 0);
+  EXPECT_EQ(run.baseline, "mpi");
+  ASSERT_TRUE(run.rows.at(0).baseline.has_value());
+  EXPECT_GT(run.rows[0].baseline->ours, run.rows[0].baseline->theirs);
+  EXPECT_GT(run.rows[0].baseline->wrong, 0);
   EXPECT_EQ(run.rows[0].out_of_place.wrong, 0) << "ours stays right";
   EXPECT_FALSE(run.passed());
 }
@@ -171,7 +173,7 @@ TEST(MeasureCollective, BlockingAveragesAndCyclesDoAsTheySay) {
   for (const Blocking blocking : {Blocking::kWait, Blocking::kWaitAndBarrier, Blocking::kWaitBarrierOutside}) {
     Harness harness;
     harness.options.blocking = blocking;
-    harness.options.average = RankAverage::kMost;
+    harness.options.average = RankAverage::kMax;
     harness.options.cycles = 2;
     harness.options.aggregate = 3;
     const CollectiveRun run = harness.run();
@@ -227,7 +229,7 @@ TEST(CollectiveOptions, SizesGoByFactorOrStep) {
 }
 
 TEST(CollectiveOptions, NamesThatYokeLacksSayWhatThereIs) {
-  EXPECT_EQ(parse_types("bfloat16").front(), DType::kBf16);
+  EXPECT_EQ(parse_types("bfloat16").front(), tensor::DType::kBf16);
   EXPECT_EQ(parse_ops("all").size(), 4U);
   for (const char* name : {"double", "int64", "f8e4m3", "", "Float"})
     EXPECT_ERROR(parse_types(name), ErrorCode::kUsage, fmt::format("--datatype cannot be '{}'", name)) << name;
@@ -236,4 +238,4 @@ TEST(CollectiveOptions, NamesThatYokeLacksSayWhatThereIs) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

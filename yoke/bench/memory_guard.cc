@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 struct BufferCounts {
@@ -51,4 +51,4 @@ std::optional<std::int64_t> largest_size(const std::vector<RankFacts>& ranks) {
   return least;
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -7,10 +7,10 @@
 
 #include "yoke/bench/collective_run.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 // The most bytes of one buffer that fit everywhere; nothing where no memory is known. A quarter of each memory, at most
 // 1 GiB, is left to everybody else.
 std::optional<std::int64_t> largest_size(const std::vector<RankFacts>& ranks);
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 RankFacts on_gpu(const std::string& host, const std::string& bus, std::int64_t host_memory, std::int64_t gpu_memory) {
@@ -44,4 +44,4 @@ TEST(MemoryGuard, UnifiedMemoryHoldsAllFour) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

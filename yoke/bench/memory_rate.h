@@ -9,12 +9,13 @@
 #include "yoke/base/units.h"
 #include "yoke/bench/run_record.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 struct MemoryOptions {
   Bytes block{};    // of all threads together, for each of source and target; 0: chosen from the caches
-  int rounds = 15;  // timed, of which best and median are told
+  int rounds = 15;  // timed, of which best and median are reported
   std::vector<int> cores = {};
+  bool with_copy = true;  // else reading alone is measured
 };
 
 struct MemoryRate {
@@ -43,4 +44,4 @@ std::string memory_text(const MemoryRates& rates);
 Document to_json(const MemoryRates& rates);
 RunRecord record_of(const MemoryRates& rates);
 
-}  // namespace yoke
+}  // namespace yoke::bench

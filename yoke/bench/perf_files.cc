@@ -10,7 +10,7 @@
 #include "yoke/bench/shape.h"
 #include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 Document text(std::string_view value) { return Document::string(std::string(value)); }
@@ -132,7 +132,7 @@ Document perf_json(const CollectiveRun& run, const std::vector<std::string>& arg
 }
 
 std::string perf_csv(const CollectiveRun& run) {
-  Table table;
+  report::Table table;
   for (const std::string_view header :
        {"size", "count", "type", "redop", "root", "placement", "time_us", "algbw_GBps", "busbw_GBps", "wrong", "p50_us",
         "p95_us", "p99_us", "max_us", "last_rank", "late_us"})
@@ -149,7 +149,7 @@ std::string perf_csv(const CollectiveRun& run) {
                             fmt::format("{}", result.straggler.rank), plain(result.straggler.late)});
     }
   }
-  return render_csv(table);
+  return report::render_csv(table);
 }
 
 std::filesystem::path write_new_file(const std::filesystem::path& file, const std::string& content) {
@@ -166,4 +166,4 @@ std::filesystem::path write_new_file(const std::filesystem::path& file, const st
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -7,7 +7,7 @@
 #include "yoke/base/document.h"
 #include "yoke/bench/collective_run.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 // `arguments` is the command line as given. The environment, which nccl-tests dumps with every secret in it, stays
 // empty.
@@ -17,4 +17,4 @@ std::string perf_csv(const CollectiveRun& run);
 // Never overwrites: where the file exists, NAME.0, NAME.1 … are tried, as nccl-tests does. Returns the name taken.
 std::filesystem::path write_new_file(const std::filesystem::path& file, const std::string& content);
 
-}  // namespace yoke
+}  // namespace yoke::bench

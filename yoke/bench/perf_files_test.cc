@@ -8,7 +8,7 @@
 #include "yoke/base/json.h"
 #include "yoke/bench/sample_run_testing.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 TEST(PerfJson, HasTheFieldsOfVersion3WithItsQuirks) {
@@ -36,11 +36,11 @@ TEST(PerfJson, HasTheFieldsOfVersion3WithItsQuirks) {
 
 TEST(PerfJson, RunsSurviveTheWayToAnotherProcess) {
   CollectiveRun run = sample_run();
-  run.options.limit = LinkLimit{.half_rate = {2e9}, .halves = 2, .source = "x"};
+  run.options.limit = LinkLimit{.rail_rate = {2e9}, .rails = 2, .source = "x"};
   run.options.root = -1;
   run.failure = Failure{.code = "timeout", .message = "m", .hint = "h"};
   const Document once = to_json(run);
-  const CollectiveRun back = collective_run_from_json(parse_json(print_json(once), "run"));
+  const CollectiveRun back = from_json<CollectiveRun>(parse_json(print_json(once), "run"));
   EXPECT_EQ(print_json(to_json(back)), print_json(once));
   EXPECT_EQ(to_error(*back.failure).code(), ErrorCode::kTimeout);
 }
@@ -81,4 +81,4 @@ TEST(SampleStats, PercentilesAreOfTheNearestRank) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -6,7 +6,7 @@
 #include "yoke/base/text.h"
 #include "yoke/bench/shape.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 constexpr std::string_view kFormVersion = "2.19.6";  // of nccl-tests, whose form this is
@@ -117,12 +117,13 @@ std::string table_row(const CollectiveRun& run, const CollectiveRow& row) {
 std::string table_foot(const CollectiveRun& run) {
   const std::int64_t wrong = run.wrong();
   const double mean = run.mean_bus_bandwidth();
-  std::string judged;
-  if (const auto wanted = run.options.bus_bandwidth_wanted) judged = mean < *wanted * 0.9 ? "FAILED" : "OK";
+  std::string evaluated;
+  if (const auto wanted = run.options.bus_bandwidth_wanted) evaluated = mean < *wanted * 0.9 ? "FAILED" : "OK";
+  if (run.rows.empty() && run.failure) return fmt::format("# error: {}\n", printable(run.failure->message, 500));
   std::string text = fmt::format("# {:<20} : {} {}\n", "Out of bounds values", wrong, wrong ? "FAILED" : "OK");
-  text += fmt::format("# {:<20} : {:g} {}\n", "Avg bus bandwidth", mean, judged);
+  text += fmt::format("# {:<20} : {:g} {}\n", "Avg bus bandwidth", mean, evaluated);
   text += fmt::format("#\n# Collective test concluded: {}\n#\n", traits_of(run.options.kind).program);
   return text + (run.failure ? fmt::format("# error: {}\n", printable(run.failure->message, 500)) : "\n");
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

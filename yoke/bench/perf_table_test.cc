@@ -7,7 +7,7 @@
 #include "yoke/bench/sample_run_testing.h"
 #include "yoke/bench/verdict.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 using testing::HasSubstr;
@@ -82,7 +82,7 @@ TEST(PerfTable, NumbersFitTheirColumns) {
   EXPECT_EQ(fit_number(0, 6), "  0.00");
 }
 
-TEST(PerfTable, FootTellsWrongValuesSlownessAndErrors) {
+TEST(PerfTable, FootReportsWrongValuesSlownessAndErrors) {
   CollectiveRun run = sample_run();
   run.rows[0].in_place.wrong = 3;
   run.options.bus_bandwidth_wanted = 10;
@@ -103,9 +103,9 @@ TEST(PerfTable, FootTellsWrongValuesSlownessAndErrors) {
 
 TEST(PerfTable, DetailsAreCommentsOnly) {
   CollectiveRun run = sample_run();
-  run.beside = "mpi";
-  run.rows[0].beside = BesideResult{.ours = 10, .theirs = 20, .wrong = 0};
-  run.options.limit = LinkLimit{.half_rate = {2e9}, .halves = 2, .source = "the cluster file"};
+  run.baseline = "mpi";
+  run.rows[0].baseline = BaselineResult{.ours = 10, .theirs = 20, .wrong = 0};
+  run.options.limit = LinkLimit{.rail_rate = {2e9}, .rails = 2, .source = "the cluster file"};
   const std::string details = table_details(run);
   for (const std::string& line : split(details, '\n')) EXPECT_TRUE(line.empty() || line.starts_with('#')) << line;
   EXPECT_THAT(details, HasSubstr("rank 1 on spark-dbf4 comes 12 us late"));
@@ -125,10 +125,10 @@ TEST(Verdict, GradesByTheFractionOfTheLimit) {
   using Grade = LinkVerdict::Grade;
   CollectiveRun run = sample_run();
   run.rows[0].size = 4 << 20;
-  EXPECT_FALSE(judge_link(run).has_value()) << "no limit is known";
+  EXPECT_FALSE(evaluate_link(run).has_value()) << "no limit is known";
   const auto grade_at = [&](double limit_gb) {
-    run.options.limit = LinkLimit{.half_rate = {limit_gb * 8e9}, .source = "test"};
-    return judge_link(run)->grade;
+    run.options.limit = LinkLimit{.rail_rate = {limit_gb * 8e9}, .source = "test"};
+    return evaluate_link(run)->grade;
   };
   EXPECT_EQ(grade_at(0.54), Grade::kGood);
   EXPECT_EQ(grade_at(0.65), Grade::kFair);
@@ -136,15 +136,15 @@ TEST(Verdict, GradesByTheFractionOfTheLimit) {
   EXPECT_EQ(grade_at(0.4), Grade::kAboveLimit);
   run.rows[0].size = 16384;
   EXPECT_EQ(grade_at(0.4), Grade::kGood) << "what lies in buffers has not crossed the link";
-  EXPECT_THAT(judge_link(run)->text, HasSubstr("small messages fit into buffers"));
+  EXPECT_THAT(evaluate_link(run)->text, HasSubstr("small messages fit into buffers"));
   EXPECT_EQ(grade_at(2), Grade::kSlow);
-  EXPECT_THAT(judge_link(run)->text, HasSubstr("small messages measure latency"));
+  EXPECT_THAT(evaluate_link(run)->text, HasSubstr("too small to evaluate the link: try -e 64M"));
 }
 
 // In a lab 512 KiB gave 107% of the link and 4 MiB 67%: only the latter had crossed it.
 TEST(Verdict, LongRowsCountAndElseTheLongest) {
   CollectiveRun run = sample_run();
-  run.options.limit = LinkLimit{.half_rate = {8e9}, .source = "test"};
+  run.options.limit = LinkLimit{.rail_rate = {8e9}, .source = "test"};
   run.rows.resize(3, run.rows[0]);
   const auto set = [&](std::size_t row, std::int64_t size, double bandwidth) {
     run.rows[row].size = size;
@@ -153,14 +153,14 @@ TEST(Verdict, LongRowsCountAndElseTheLongest) {
   set(0, 512 << 10, 1.07);
   set(1, 4 << 20, 0.67);
   set(2, 16 << 20, 0.65);
-  EXPECT_DOUBLE_EQ(judge_link(run)->best, 0.67);
-  EXPECT_EQ(judge_link(run)->grade, LinkVerdict::Grade::kSlow);
+  EXPECT_DOUBLE_EQ(evaluate_link(run)->best, 0.67);
+  EXPECT_EQ(evaluate_link(run)->grade, LinkVerdict::Grade::kSlow);
   run.rows.resize(1);
-  EXPECT_DOUBLE_EQ(judge_link(run)->best, 1.07);
+  EXPECT_DOUBLE_EQ(evaluate_link(run)->best, 1.07);
   set(0, (4 << 20) - 4, 0.9);
   run.rows.insert(run.rows.begin(), run.rows[0]);
   set(0, 64 << 10, 1.2);
-  EXPECT_DOUBLE_EQ(judge_link(run)->best, 0.9) << "the longest row counts, where none is long";
+  EXPECT_DOUBLE_EQ(evaluate_link(run)->best, 0.9) << "the longest row counts, where none is long";
 }
 
 TEST(Verdict, NobodyIsLateByAMoment) {
@@ -174,4 +174,4 @@ TEST(Verdict, NobodyIsLateByAMoment) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

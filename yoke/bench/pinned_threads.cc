@@ -10,7 +10,7 @@
 
 #include "yoke/base/clock.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 bool pin_to(int core) {
@@ -70,4 +70,4 @@ PinnedRounds run_pinned(const std::vector<int>& cores, int rounds, const MakeWor
   return result;
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-namespace yoke {
+namespace yoke::bench {
 
 struct PinnedRounds {
   std::vector<double> seconds;  // of each round: from the common start to the end of the last thread
@@ -16,4 +16,4 @@ struct PinnedRounds {
 using MakeWork = std::function<std::function<void()>(int core)>;
 PinnedRounds run_pinned(const std::vector<int>& cores, int rounds, const MakeWork& make_work);
 
-}  // namespace yoke
+}  // namespace yoke::bench

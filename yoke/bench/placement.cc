@@ -8,10 +8,10 @@
 #include "yoke/base/error.h"
 #include "yoke/bench/check_data.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
-using K = CollectiveKind;
+using K = comm::CollectiveKind;
 
 std::unique_ptr<std::byte[]> allocate(std::size_t bytes) {
   try {
@@ -33,7 +33,7 @@ struct Ends {
 };
 
 Ends ends_of(const RowPlan& plan, const Blocks& blocks, Placement placement) {
-  const std::size_t element = size_of(plan.type);
+  const std::size_t element = tensor::size_of(plan.type);
   const std::size_t unalign = plan.unalign * element;
   std::byte* const block = blocks.receive + unalign;
   if (placement == Placement::kOutOfPlace || !traits_of(plan.kind).in_place) return {blocks.send + unalign, block};
@@ -52,16 +52,16 @@ bool receives(const RowPlan& plan) {
 
 }  // namespace
 
-BenchBuffers::BenchBuffers(const Lane& lane, std::size_t bytes, std::size_t unalign_bytes_most)
-    : lane_(lane),
-      size_(bytes + unalign_bytes_most),
+BenchBuffers::BenchBuffers(const BenchContext& context, std::size_t bytes, std::size_t unalign_bytes_max)
+    : context_(context),
+      size_(bytes + unalign_bytes_max),
       send_(allocate(size_ + 64)),
       receive_(allocate(size_ + 64)),
       host_{align(send_.get()), align(receive_.get())},
       measured_(host_) {
-  if (!lane.device) return;
-  device_send_.emplace(*lane.device, size_);
-  device_receive_.emplace(*lane.device, size_);
+  if (!context.device) return;
+  device_send_.emplace(*context.device, size_);
+  device_receive_.emplace(*context.device, size_);
   measured_ = {static_cast<std::byte*>(device_send_->data()), static_cast<std::byte*>(device_receive_->data())};
 }
 
@@ -69,22 +69,22 @@ void BenchBuffers::upload() const { copy(measured_, host_); }
 void BenchBuffers::download() const { copy(host_, measured_); }
 
 void BenchBuffers::copy(const Blocks& to, const Blocks& from) const {
-  if (!lane_.device) return;
-  const CudaStream stream(*lane_.device);
+  if (!context_.device) return;
+  const cuda::CudaStream stream(*context_.device);
   stream.copy(to.send, from.send, size_);
   stream.copy(to.receive, from.receive, size_);
   stream.wait(Deadline::after({60}));
 }
 
-Collective make_operation(const RowPlan& plan, const BenchBuffers& buffers, Placement placement) {
+comm::Collective make_operation(const RowPlan& plan, const BenchBuffers& buffers, Placement placement) {
   const Ends ends = ends_of(plan, buffers.measured(), placement);
-  Collective operation{.kind = plan.kind,
-                       .send = ends.send,
-                       .receive = ends.receive,
-                       .count = plan.shape().count,
-                       .type = plan.type,
-                       .op = plan.op,
-                       .root = plan.root < 0 ? 0 : plan.root};
+  comm::Collective operation{.kind = plan.kind,
+                             .send = ends.send,
+                             .receive = ends.receive,
+                             .count = plan.shape().count,
+                             .type = plan.type,
+                             .op = plan.op,
+                             .root = plan.root < 0 ? 0 : plan.root};
   if (plan.kind == K::kSendReceive) {
     operation.root = (plan.rank + 1) % plan.ranks;
     operation.source = previous(plan);
@@ -96,7 +96,7 @@ void fill_data(const RowPlan& plan, const BenchBuffers& buffers, Placement place
   const Ends ends = ends_of(plan, buffers.host(), placement);
   const CollectiveShape shape = plan.shape();
   const CheckData data(plan.type, plan.op, plan.ranks, round);
-  const std::size_t element = size_of(plan.type);
+  const std::size_t element = tensor::size_of(plan.type);
   std::memset(buffers.host().receive + plan.unalign * element, 0, row_bytes(shape, element));
   if (gives(plan) && traits_of(plan.kind).reduces) {
     data.fill_input(ends.send, 0, shape.send, plan.rank);
@@ -129,7 +129,7 @@ std::int64_t count_wrong(const RowPlan& plan, const BenchBuffers& buffers, Place
       break;
   }
   std::int64_t wrong = 0;  // one part from each rank
-  const std::size_t part_bytes = shape.count * size_of(plan.type);
+  const std::size_t part_bytes = shape.count * tensor::size_of(plan.type);
   for (int source = 0; source < plan.ranks; ++source) {
     const std::byte* const part = got + static_cast<std::size_t>(source) * part_bytes;
     wrong += data.count_wrong_moved(part, plan.kind == K::kAllToAll ? own : 0, shape.count, source);
@@ -137,4 +137,4 @@ std::int64_t count_wrong(const RowPlan& plan, const BenchBuffers& buffers, Place
   return wrong;
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

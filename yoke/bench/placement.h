@@ -6,12 +6,12 @@
 #include <memory>
 #include <optional>
 
-#include "yoke/bench/lane.h"
+#include "yoke/bench/bench_context.h"
 #include "yoke/bench/shape.h"
 #include "yoke/comm/communicator.h"
 #include "yoke/cuda/driver.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 enum class Placement { kOutOfPlace, kInPlace };
 
@@ -23,7 +23,7 @@ struct Blocks {
 // Two blocks of memory, touched before anything is timed; for a GPU two more on the device.
 class BenchBuffers {
  public:
-  BenchBuffers(const Lane& lane, std::size_t bytes, std::size_t unalign_bytes_most);
+  BenchBuffers(const BenchContext& context, std::size_t bytes, std::size_t unalign_bytes_max);
   const Blocks& host() const { return host_; }
   const Blocks& measured() const { return measured_; }  // the same for a processor
   void upload() const;
@@ -32,32 +32,32 @@ class BenchBuffers {
  private:
   void copy(const Blocks& to, const Blocks& from) const;
 
-  Lane lane_;
+  BenchContext context_;
   std::size_t size_;
   std::unique_ptr<std::byte[]> send_;
   std::unique_ptr<std::byte[]> receive_;
-  std::optional<CudaMemory> device_send_, device_receive_;
+  std::optional<cuda::CudaMemory> device_send_, device_receive_;
   Blocks host_, measured_;
 };
 
 // One row on one rank.
 struct RowPlan {
-  CollectiveKind kind;
-  DType type;
-  ReduceOp op;
+  comm::CollectiveKind kind;
+  tensor::DType type;
+  comm::ReduceOp op;
   int root;  // -1 where the kind has none
   int rank;
   int ranks;
   std::size_t bytes;    // as asked
   std::size_t unalign;  // in elements
 
-  CollectiveShape shape() const { return shape_of(kind, bytes, size_of(type), rank, ranks); }
+  CollectiveShape shape() const { return shape_of(kind, bytes, tensor::size_of(type), rank, ranks); }
 };
 
-Collective make_operation(const RowPlan& plan, const BenchBuffers& buffers, Placement placement);
+comm::Collective make_operation(const RowPlan& plan, const BenchBuffers& buffers, Placement placement);
 // Writes what this rank gives, and clears what it receives.
 void fill_data(const RowPlan& plan, const BenchBuffers& buffers, Placement placement, std::uint32_t round);
 // Elements of this rank that are not what they must be after the operation.
 std::int64_t count_wrong(const RowPlan& plan, const BenchBuffers& buffers, Placement placement, std::uint32_t round);
 
-}  // namespace yoke
+}  // namespace yoke::bench

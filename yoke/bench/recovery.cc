@@ -14,7 +14,7 @@
 #include "yoke/rank/start.h"
 #include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, RecoveryOptions& options) {
@@ -25,7 +25,7 @@ template <class Visitor>
 void visit_fields(Visitor& visit, RecoveryResult& result) {
   visit.required("seconds", result.seconds);
   visit.required("victims", result.victims);
-  visit.optional("size_most", result.size_most);
+  visit.optional("size_max", result.size_max);
 }
 
 namespace {
@@ -36,14 +36,14 @@ constexpr int kStepsPerRound = 100;
 // One rank's work: steps that all ranks count alike.
 class Work {
  public:
-  Work(World& world, const RecoveryOptions& options)
+  Work(rank::World& world, const RecoveryOptions& options)
       : world_(world), options_(options), seconds_(static_cast<std::size_t>(options.rounds), -1) {}
 
   RecoveryResult run() {
     while (true) {
       try {
         agree();
-        if (options_.size > size_most_) return {.seconds = {}, .victims = {}, .size_most = size_most_};
+        if (options_.size > size_max_) return {.seconds = {}, .victims = {}, .size_max = size_max_};
         values_.resize(std::max<std::size_t>(1, static_cast<std::size_t>(options_.size.value) / sizeof(std::int32_t)));
         work();
         return result();
@@ -58,8 +58,8 @@ class Work {
   int victim_of(int round) const { return (round + 1) % world_.comm().size(); }
 
   // What the memory of this rank's node has room for; before the buffer is there, which a survivor has already.
-  Bytes find_size_most() const {
-    const RankPlace& place = world_.place();
+  Bytes find_size_max() const {
+    const job::RankPlace& place = world_.place();
     const std::vector<RankFacts> neighbours(static_cast<std::size_t>(place.local_size),
                                             facts_of_this_process(place.local_rank));
     return {largest_size(neighbours).value_or(INT64_MAX)};
@@ -69,11 +69,11 @@ class Work {
   // The least memory of all counts, in MiB, and once they have begun there is enough.
   void agree() {
     constexpr std::int64_t kUnit = 1 << 20;
-    const auto room = static_cast<std::int32_t>(std::min<std::int64_t>(size_most_.value / kUnit, INT32_MAX));
+    const auto room = static_cast<std::int32_t>(std::min<std::int64_t>(size_max_.value / kUnit, INT32_MAX));
     std::array<std::int32_t, 2> said = {step_, -room};
-    all_reduce(world_.comm(), said.data(), said.size(), DType::kI32, ReduceOp::kMax);
+    comm::all_reduce(world_.comm(), said.data(), said.size(), tensor::DType::kI32, comm::ReduceOp::kMax);
     step_ = said[0];
-    size_most_ = step_ == 0 ? Bytes{-said[1] * kUnit} : options_.size;
+    size_max_ = step_ == 0 ? Bytes{-said[1] * kUnit} : options_.size;
   }
 
   void work() {
@@ -102,7 +102,7 @@ class Work {
   void all_reduce_rightly() {
     const int size = world_.comm().size();
     for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = value_at(i) + world_.place().rank;
-    all_reduce(world_.comm(), values_.data(), values_.size(), DType::kI32);
+    comm::all_reduce(world_.comm(), values_.data(), values_.size(), tensor::DType::kI32);
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const int expected = size * value_at(i) + size * (size - 1) / 2;
       if (values_[i] == expected) continue;
@@ -112,7 +112,9 @@ class Work {
   }
 
   // Before the one who measured is killed itself.
-  void share_times() { all_reduce(world_.comm(), seconds_.data(), seconds_.size(), DType::kF32, ReduceOp::kMax); }
+  void share_times() {
+    comm::all_reduce(world_.comm(), seconds_.data(), seconds_.size(), tensor::DType::kF32, comm::ReduceOp::kMax);
+  }
 
   RecoveryResult result() const {
     RecoveryResult result{.seconds = {seconds_.begin(), seconds_.end()}};
@@ -120,9 +122,9 @@ class Work {
     return result;
   }
 
-  World& world_;
+  rank::World& world_;
   RecoveryOptions options_;
-  Bytes size_most_ = find_size_most();
+  Bytes size_max_ = find_size_max();
   std::vector<std::int32_t> values_;
   std::vector<float> seconds_;  // by round; below 0: not known here
   std::int32_t step_ = 0;
@@ -130,49 +132,51 @@ class Work {
   bool was_rebuilt_ = false;
 };
 
-void run_recovery_rank(const RankPlace& place, const Document& task) {
-  const auto world = join_world(place, {});
-  const RecoveryResult result = run_recovery(*world, recovery_options_from_json(task));
+void run_recovery_rank(const job::RankPlace& place, const Document& task) {
+  const auto world = rank::join_world(place, {});
+  const RecoveryResult result = run_recovery(*world, from_json<RecoveryOptions>(task));
   if (place.rank == 0) fmt::print("{}\n", print_json(to_json(result), JsonLayout::kOneLine));
 }
 
 }  // namespace
 
-RecoveryResult run_recovery(World& world, const RecoveryOptions& options) { return Work(world, options).run(); }
+RecoveryResult run_recovery(rank::World& world, const RecoveryOptions& options) { return Work(world, options).run(); }
 
-RecoveryResult measure_recovery(const RecoveryOptions& options, int ranks, const std::optional<Cluster>& cluster) {
+RecoveryResult measure_recovery(const RecoveryOptions& options, int ranks,
+                                const std::optional<spec::Cluster>& cluster) {
   std::string written;
-  Ranks::start({.name = "bench-recovery",
-                .task = {.kind = kRecoveryKind, .content = to_json(options)},
-                .ranks = ranks,
-                .cluster = cluster,
-                .policy = JobPolicy::kRestart,
-                .restarts_most = options.rounds,
-                .on_output = [&](std::string_view bytes) { written += bytes; }})
+  rank::Ranks::start({.name = "bench-recovery",
+                      .task = {.kind = kRecoveryKind, .content = to_json(options)},
+                      .ranks = ranks,
+                      .cluster = cluster,
+                      .policy = job::JobPolicy::kRestart,
+                      .restarts_max = options.rounds,
+                      .on_output = [&](std::string_view bytes) { written += bytes; }})
       ->wait();
-  const RecoveryResult result = recovery_from_json(parse_json(written, "what rank 0 wrote"));
-  if (result.size_most)
+  const RecoveryResult result = from_json<RecoveryResult>(parse_json(written, "what rank 0 wrote"));
+  if (result.size_max)
     throw Error(ErrorCode::kExhausted,
-                fmt::format("the nodes have no memory for buffers of {}", to_string(options.size)),
-                fmt::format("--size {}M is the most", result.size_most->value >> 20));
+                fmt::format("the nodes have no memory for buffers of {}", yoke::to_string(options.size)),
+                fmt::format("--size {}M is the most", result.size_max->value >> 20));
   return result;
 }
 
-RankKind recovery_rank_kind() {
+rank::RankKind recovery_rank_kind() {
   return {.name = kRecoveryKind, .started_by = "yoke bench recovery", .run = run_recovery_rank};
 }
 
 std::string recovery_text(const RecoveryResult& result) {
-  Table table{.columns = {{.header = "round", .align = TextAlign::kRight},
-                          {.header = "killed", .align = TextAlign::kRight},
-                          {.header = "next right result after", .align = TextAlign::kRight}}};
+  report::Table table{.columns = {{.header = "round", .align = report::TextAlign::kRight},
+                                  {.header = "killed", .align = report::TextAlign::kRight},
+                                  {.header = "time to the next correct result", .align = report::TextAlign::kRight}}};
   for (std::size_t i = 0; i < result.seconds.size(); ++i) {
-    table.rows.push_back(
-        {fmt::format("{}", i + 1), fmt::format("rank {}", result.victims[i]), to_string(Seconds{result.seconds[i]})});
+    table.rows.push_back({fmt::format("{}", i + 1), fmt::format("rank {}", result.victims[i]),
+                          yoke::to_string(Seconds{result.seconds[i]})});
   }
   const SampleStats stats = summarize(result.seconds);
-  return render_text(table) +
-         fmt::format("Median {}, longest {}.\n", to_string(Seconds{stats.p50}), to_string(Seconds{stats.most}));
+  // Two have no middle.
+  const std::string median = result.seconds.size() < 3 ? "" : fmt::format("Median {}. ", to_string(Seconds{stats.p50}));
+  return report::render_text(table) + fmt::format("{}Longest {}.\n", median, to_string(Seconds{stats.most}));
 }
 
 RunRecord recovery_record(const RecoveryOptions& options, int ranks, const RecoveryResult& result) {
@@ -181,22 +185,20 @@ RunRecord recovery_record(const RecoveryOptions& options, int ranks, const Recov
   RunRecord record = new_record("recovery", settings);
   constexpr double kMicro = 1e6;
   const SampleStats stats = summarize(result.seconds);
-  record.rows.push_back({.name = "next right result",
+  record.rows.push_back({.name = "time to the next correct result",
                          .size = options.size.value,
                          .value = stats.p50 * kMicro,
                          .low = stats.p25 * kMicro,
                          .high = stats.p75 * kMicro,
                          .unit = "us"});
   record.summary = fmt::format("{} ranks, {} killed, median {}, longest {}", ranks, result.seconds.size(),
-                               to_string(Seconds{stats.p50}), to_string(Seconds{stats.most}));
+                               yoke::to_string(Seconds{stats.p50}), yoke::to_string(Seconds{stats.most}));
   return record;
 }
 
-Document to_json(const RecoveryResult& result) { return to_document(result); }
-RecoveryResult recovery_from_json(const Document& document) { return from_document<RecoveryResult>(document); }
-Document to_json(const RecoveryOptions& options) { return to_document(options); }
-RecoveryOptions recovery_options_from_json(const Document& document) {
-  return from_document<RecoveryOptions>(document);
-}
+Document to_json(const RecoveryResult& result) { return write_fields(result); }
+void from_json(const Document& document, RecoveryResult& result) { read_fields(document, result); }
+Document to_json(const RecoveryOptions& options) { return write_fields(options); }
+void from_json(const Document& document, RecoveryOptions& options) { read_fields(document, options); }
 
-}  // namespace yoke
+}  // namespace yoke::bench

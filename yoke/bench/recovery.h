@@ -12,7 +12,7 @@
 #include "yoke/rank/world.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 struct RecoveryOptions {
   int rounds = 5;
@@ -22,23 +22,23 @@ struct RecoveryOptions {
 struct RecoveryResult {
   std::vector<double> seconds;  // by round: from the last right result to the next one, of the slowest survivor
   std::vector<int> victims;
-  std::optional<Bytes> size_most;  // where the ranks have memory for no more, and so nothing was measured
+  std::optional<Bytes> size_max;  // where the ranks have memory for no more, and so nothing was measured
 };
 
 // The same call on all ranks, also on those that are started in the place of killed ones. Results that are wrong throw.
 // What the ranks have too little memory for they do not begin: none is to fail, as the job would start it again.
-RecoveryResult run_recovery(World& world, const RecoveryOptions& options);
+RecoveryResult run_recovery(rank::World& world, const RecoveryOptions& options);
 
 // Starts so many ranks on the cluster, or on this machine, and returns what they measured. Throws Error(kExhausted)
 // where they lack the memory.
-RecoveryResult measure_recovery(const RecoveryOptions& options, int ranks, const std::optional<Cluster>& cluster);
-RankKind recovery_rank_kind();  // `yoke rank recovery`
+RecoveryResult measure_recovery(const RecoveryOptions& options, int ranks, const std::optional<spec::Cluster>& cluster);
+rank::RankKind recovery_rank_kind();  // `yoke rank recovery`
 
 std::string recovery_text(const RecoveryResult& result);
 RunRecord recovery_record(const RecoveryOptions& options, int ranks, const RecoveryResult& result);
 Document to_json(const RecoveryResult& result);
-RecoveryResult recovery_from_json(const Document& document);
+void from_json(const Document& document, RecoveryResult& result);
 Document to_json(const RecoveryOptions& options);
-RecoveryOptions recovery_options_from_json(const Document& document);
+void from_json(const Document& document, RecoveryOptions& options);
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -7,12 +7,14 @@
 #include "yoke/report/chart.h"
 #include "yoke/report/html.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 // Bus bandwidth over size, with the link's limit where it is known.
-LineChart bandwidth_chart(const CollectiveRun& run);
+report::LineChart bandwidth_chart(const CollectiveRun& run);
+
+inline constexpr const char* kReportTitle = "Measurements by yoke";  // by which a page of before is known
 
 // Runs newest first, each with its facts, a chart and a table.
-HtmlPage report_page(const std::vector<RunRecord>& records);
+report::HtmlPage report_page(const std::vector<RunRecord>& records);
 
-}  // namespace yoke
+}  // namespace yoke::bench

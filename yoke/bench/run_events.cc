@@ -4,7 +4,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 CollectiveRun without_rows(const CollectiveRun& run) {
@@ -36,15 +36,15 @@ void EventReader::take(std::string_view bytes) {
 void EventReader::take_line(const std::string& line) {
   const Document event = parse_json(line, "what rank 0 wrote");
   if (const Document* run = event.find("begin")) {
-    run_ = collective_run_from_json(*run);
+    run_ = from_json<CollectiveRun>(*run);
     began_ = true;
     if (sink_) sink_->begin(run_);
   } else if (const Document* row = event.find("row")) {
-    run_.rows.push_back(collective_row_from_json(*row));
+    run_.rows.push_back(from_json<CollectiveRow>(*row));
     if (sink_) sink_->row(run_, run_.rows.back());
   } else if (const Document* end = event.find("end")) {
     std::vector<CollectiveRow> rows = std::move(run_.rows);
-    run_ = collective_run_from_json(*end);
+    run_ = from_json<CollectiveRun>(*end);
     run_.rows = std::move(rows);
   } else {
     throw Error(ErrorCode::kInvalid, "rank 0 wrote something else than its run: " + printable(line, 120));
@@ -59,4 +59,4 @@ const CollectiveRun& EventReader::finish(const std::optional<Error>& cause) {
   return run_;
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

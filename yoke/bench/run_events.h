@@ -1,4 +1,4 @@
-// A run that crosses from rank 0's process to the one that prints it: a JSON text a line, as the sink is told.
+// A run that crosses from rank 0's process to the one that prints it: a JSON text a line, as the sink gets it.
 #pragma once
 #include <functional>
 #include <optional>
@@ -8,9 +8,9 @@
 
 #include "yoke/bench/measure_collective.h"
 
-namespace yoke {
+namespace yoke::bench {
 
-// Writes what it is told, a line with its end at a time.
+// Writes what it gets, a line with its end at a time.
 class EventWriter final : public CollectiveSink {
  public:
   explicit EventWriter(std::function<void(std::string_view line)> write) : write_(std::move(write)) {}
@@ -46,4 +46,4 @@ class EventReader {
   bool began_ = false;
 };
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -6,7 +6,7 @@
 #include "yoke/base/json.h"
 #include "yoke/bench/sample_run_testing.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 std::string written(const CollectiveRun& run) {
@@ -51,4 +51,4 @@ TEST(RunEvents, RefuseWhatIsNoEvent) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -1,15 +1,21 @@
 #include "yoke/bench/run_record.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
 
 #include "yoke/base/build_info.h"
 #include "yoke/base/clock.h"
+#include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/json.h"
 #include "yoke/bench/machine_facts.h"
 #include "yoke/bench/shape.h"
+#include "yoke/bench/verdict.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, RecordRow& row) {
@@ -19,6 +25,11 @@ void visit_fields(Visitor& visit, RecordRow& row) {
   visit.required("low", row.low);
   visit.required("high", row.high);
   visit.required("unit", row.unit);
+  visit.optional("predicted", row.predicted);
+}
+
+std::string plain_number(double value) {
+  return std::abs(value) >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
 }
 
 bool less_is_better(const RecordRow& row) { return row.unit == "us"; }
@@ -34,11 +45,18 @@ RunRecord new_record(std::string benchmark, const Document& settings) {
           .settings = print_json(settings, JsonLayout::kOneLine)};
 }
 
-RunRecord record_of(const CollectiveRun& run) {
+RunRecord record_of(const CollectiveRun& run, const std::string& cluster) {
   Document settings = to_json(run.options);
   settings.add("ranks", Document::number(static_cast<std::int64_t>(run.ranks.size())));
+  if (!cluster.empty()) settings.add("cluster", Document::string(cluster));
+  std::vector<std::string> nodes;
+  for (const RankFacts& rank : run.ranks) {
+    if (std::find(nodes.begin(), nodes.end(), rank.host) == nodes.end()) nodes.push_back(rank.host);
+  }
+  settings.add("nodes", Document::string(fmt::format("{}", fmt::join(nodes, ", "))));
   settings.add("transport", Document::string(run.transport));
-  RunRecord record = new_record(std::string(to_string(run.options.kind)), settings);
+  if (const auto verdict = evaluate_link(run)) settings.add("verdict", Document::string(verdict->text));
+  RunRecord record = new_record(std::string(comm::to_string(run.options.kind)), settings);
   for (const CollectiveRow& row : run.rows) {
     const CollectiveTraits& traits = traits_of(run.options.kind);
     const std::string root = traits.has_root ? fmt::format(" root {}", row.root) : "";
@@ -54,9 +72,10 @@ RunRecord record_of(const CollectiveRun& run) {
     add("out-of-place", row.out_of_place);
     if (traits.in_place) add("in-place", row.in_place);
   }
-  record.summary = fmt::format("{} ranks, {} to {}, avg busbw {:.3g} GB/s{}{}", run.ranks.size(),
-                               to_string(run.options.least), to_string(run.options.most), run.mean_bus_bandwidth(),
-                               run.wrong() ? ", WRONG" : "", run.failure ? ", ended early" : "");
+  record.summary =
+      fmt::format("{} ranks, {} to {}, avg busbw {:.3g} GB/s{}{}", run.ranks.size(), yoke::to_string(run.options.least),
+                  yoke::to_string(run.options.most), run.mean_bus_bandwidth(), run.wrong() ? ", WRONG" : "",
+                  run.failure ? ", ended early" : "");
   return record;
 }
 
@@ -77,4 +96,21 @@ Document to_json(const RunRecord& record) {
   return map;
 }
 
-}  // namespace yoke
+void from_json(const Document& document, RunRecord& record) {
+  const auto need = [&](std::string_view key) -> const Document& {
+    const Document* found = document.find(key);
+    if (!found) throw Error(ErrorCode::kInvalid, fmt::format("a run without '{}'", key));
+    return *found;
+  };
+  record = {.time = need("time").text,
+            .benchmark = need("benchmark").text,
+            .host = need("host").text,
+            .processor = need("processor").text,
+            .version = need("version").text,
+            .commit = need("commit").text,
+            .settings = print_json(need("settings"), JsonLayout::kOneLine),
+            .summary = need("summary").text,
+            .rows = from_json<std::vector<RecordRow>>(need("rows"))};
+}
+
+}  // namespace yoke::bench

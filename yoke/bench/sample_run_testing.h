@@ -2,7 +2,7 @@
 #pragma once
 #include "yoke/bench/collective_run.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 inline CollectiveRun sample_run() {
   CollectiveRun run;
@@ -35,4 +35,4 @@ inline CollectiveRun sample_run() {
   return run;
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-namespace yoke {
+namespace yoke::bench {
 
 SampleStats summarize(std::span<const double> samples) {
   if (samples.empty()) return {};
@@ -27,4 +27,4 @@ SampleStats summarize(std::span<const double> samples) {
   return stats;
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

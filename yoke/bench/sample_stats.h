@@ -3,7 +3,7 @@
 #pragma once
 #include <span>
 
-namespace yoke {
+namespace yoke::bench {
 
 struct SampleStats {
   double least = 0;
@@ -21,4 +21,4 @@ struct SampleStats {
 
 SampleStats summarize(std::span<const double> samples);  // zeros where there are none
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -13,7 +13,7 @@
 #include "yoke/report/table.h"
 #include "yoke/report/text_plot.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 std::vector<int> parse_rank_counts(const std::string& text) {
   const auto refuse = [&](std::string_view why) {
@@ -41,7 +41,7 @@ std::vector<ScalingRow> scaling_rows(const std::vector<CollectiveRun>& runs) {
     for (const CollectiveRow& row : run.rows) {
       const double time = row.out_of_place.stats.p50;
       const Bandwidth bandwidth = bandwidth_of(run.options.kind, static_cast<std::size_t>(row.count),
-                                               size_of(run.options.types.front()), ranks, time / 1e6);
+                                               tensor::size_of(run.options.types.front()), ranks, time / 1e6);
       ScalingRow scaled{.size = row.size, .ranks = ranks, .time = time, .bus_bandwidth = bandwidth.bus};
       if (ranks > 1) {
         const double first = base.try_emplace(row.size, bandwidth.bus).first->second;
@@ -55,27 +55,30 @@ std::vector<ScalingRow> scaling_rows(const std::vector<CollectiveRun>& runs) {
 }
 
 std::string scaling_text(const std::vector<CollectiveRun>& runs) {
-  Table table{.title = fmt::format("Scaling of {}", to_string(runs.front().options.kind)),
-              .columns = {{.header = "size", .align = TextAlign::kRight},
-                          {.header = "ranks", .align = TextAlign::kRight},
-                          {.header = "time", .align = TextAlign::kRight},
-                          {.header = "bus bandwidth", .align = TextAlign::kRight},
-                          {.header = "efficiency", .align = TextAlign::kRight}},
-              .footnotes = {"efficiency: bus bandwidth against that of the fewest ranks above one; 100% is ideal"}};
-  LineChart chart{.title = "Bus bandwidth over ranks", .x = {.label = "ranks"}, .y = {.label = "GB/s", .include = {0}}};
+  report::Table table{
+      .title = fmt::format("Scaling of {}", comm::to_string(runs.front().options.kind)),
+      .columns = {{.header = "size", .align = report::TextAlign::kRight},
+                  {.header = "ranks", .align = report::TextAlign::kRight},
+                  {.header = "time", .align = report::TextAlign::kRight},
+                  {.header = "bus bandwidth", .align = report::TextAlign::kRight},
+                  {.header = "efficiency", .align = report::TextAlign::kRight}},
+      .footnotes = {"efficiency: bus bandwidth against that of the fewest ranks above one; 100% is ideal"}};
+  report::LineChart chart{
+      .title = "Bus bandwidth over ranks", .x = {.label = "ranks"}, .y = {.label = "GB/s", .include = {0}}};
   for (const ScalingRow& row : scaling_rows(runs)) {
-    table.rows.push_back({to_string(Bytes{row.size}), fmt::format("{}", row.ranks), to_string(Seconds{row.time / 1e6}),
+    table.rows.push_back({yoke::to_string(Bytes{row.size}), fmt::format("{}", row.ranks),
+                          yoke::to_string(Seconds{row.time / 1e6}),
                           row.ranks > 1 ? fmt::format("{:.3f} GB/s", row.bus_bandwidth) : "-",
                           row.efficiency ? fmt::format("{:.0f}%", *row.efficiency * 100) : "-"});
     if (row.ranks == 1) continue;
-    const std::string name = to_string(Bytes{row.size});
+    const std::string name = yoke::to_string(Bytes{row.size});
     if (chart.series.empty() || chart.series.back().name != name) chart.series.push_back({.name = name});
     chart.series.back().points.push_back({.x = static_cast<double>(row.ranks), .y = row.bus_bandwidth});
   }
-  std::string text = render_text(table);
+  std::string text = report::render_text(table);
   const bool plottable = std::any_of(chart.series.begin(), chart.series.end(),
-                                     [](const ChartSeries& series) { return series.points.size() > 1; });
-  return plottable ? text + "\n" + render_text(chart) : text;
+                                     [](const report::ChartSeries& series) { return series.points.size() > 1; });
+  return plottable ? text + "\n" + report::render_text(chart) : text;
 }
 
 Document scaling_json(const std::vector<CollectiveRun>& runs) {
@@ -108,8 +111,8 @@ RunRecord scaling_record(const std::vector<CollectiveRun>& runs) {
                              .unit = "us"});
     }
   }
-  record.summary = fmt::format("{} at {} ranks", to_string(runs.front().options.kind), fmt::join(ranks, ", "));
+  record.summary = fmt::format("{} at {} ranks", comm::to_string(runs.front().options.kind), fmt::join(ranks, ", "));
   return record;
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

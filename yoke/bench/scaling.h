@@ -8,7 +8,7 @@
 #include "yoke/bench/collective_run.h"
 #include "yoke/bench/run_record.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 // "1,2,4": ascending, each once. Throws Error(kUsage).
 std::vector<int> parse_rank_counts(const std::string& text);
@@ -27,4 +27,4 @@ std::string scaling_text(const std::vector<CollectiveRun>& runs);  // table and 
 Document scaling_json(const std::vector<CollectiveRun>& runs);
 RunRecord scaling_record(const std::vector<CollectiveRun>& runs);
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -5,10 +5,10 @@
 
 #include "yoke/base/check.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
-using K = CollectiveKind;
+using K = comm::CollectiveKind;
 
 constexpr std::array kTraits = {
     CollectiveTraits{.kind = K::kAllReduce, .program = "all_reduce_perf", .reduces = true, .prints_op = true},
@@ -25,13 +25,13 @@ constexpr std::array kTraits = {
 
 }  // namespace
 
-const CollectiveTraits& traits_of(CollectiveKind kind) {
+const CollectiveTraits& traits_of(comm::CollectiveKind kind) {
   const auto* found = std::find_if(kTraits.begin(), kTraits.end(), [&](const auto& row) { return row.kind == kind; });
-  YOKE_CHECK(found != kTraits.end(), "{} is not measured", to_string(kind));
+  YOKE_CHECK(found != kTraits.end(), "{} is not measured", comm::to_string(kind));
   return *found;
 }
 
-CollectiveShape shape_of(CollectiveKind kind, std::size_t bytes, std::size_t element_size, int rank, int ranks) {
+CollectiveShape shape_of(comm::CollectiveKind kind, std::size_t bytes, std::size_t element_size, int rank, int ranks) {
   const std::size_t all = bytes / element_size;
   const auto n = static_cast<std::size_t>(ranks);
   const std::size_t part = all / n & ~(16 / element_size - 1);
@@ -54,7 +54,8 @@ std::size_t row_bytes(const CollectiveShape& shape, std::size_t element_size) {
   return std::max(shape.send, shape.receive) * element_size;
 }
 
-Bandwidth bandwidth_of(CollectiveKind kind, std::size_t count, std::size_t element_size, int ranks, double seconds) {
+Bandwidth bandwidth_of(comm::CollectiveKind kind, std::size_t count, std::size_t element_size, int ranks,
+                       double seconds) {
   if (seconds <= 0) return {};
   const double n = ranks;
   const double rate = static_cast<double>(count * element_size) / 1e9 / seconds;
@@ -72,4 +73,4 @@ Bandwidth bandwidth_of(CollectiveKind kind, std::size_t count, std::size_t eleme
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

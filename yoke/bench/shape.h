@@ -6,7 +6,7 @@
 
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 struct CollectiveShape {
   std::size_t count = 0;    // the parameter of the operation; per rank where parts are
@@ -19,7 +19,7 @@ struct CollectiveShape {
 
 // Kinds with one part per rank round each part down to 16 bytes: the printed size may be smaller than asked, and small
 // sizes become 0.
-CollectiveShape shape_of(CollectiveKind kind, std::size_t bytes, std::size_t element_size, int rank, int ranks);
+CollectiveShape shape_of(comm::CollectiveKind kind, std::size_t bytes, std::size_t element_size, int rank, int ranks);
 
 // The size that a row prints: the larger of both buffers, in bytes.
 std::size_t row_bytes(const CollectiveShape& shape, std::size_t element_size);
@@ -30,17 +30,18 @@ struct Bandwidth {
   double algorithm = 0;
   double bus = 0;
 };
-Bandwidth bandwidth_of(CollectiveKind kind, std::size_t count, std::size_t element_size, int ranks, double seconds);
+Bandwidth bandwidth_of(comm::CollectiveKind kind, std::size_t count, std::size_t element_size, int ranks,
+                       double seconds);
 
 // What a kind needs of the command line, and how nccl-tests calls it.
 struct CollectiveTraits {
-  CollectiveKind kind;
+  comm::CollectiveKind kind;
   std::string_view program;  // "all_reduce_perf"
   bool reduces = false;      // has an operation
   bool has_root = false;
   bool in_place = true;  // all-to-all and send-receive are never in place: their second columns repeat the first
   bool prints_op = false;
 };
-const CollectiveTraits& traits_of(CollectiveKind kind);
+const CollectiveTraits& traits_of(comm::CollectiveKind kind);
 
-}  // namespace yoke
+}  // namespace yoke::bench

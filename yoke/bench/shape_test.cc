@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
-using K = CollectiveKind;
+using K = comm::CollectiveKind;
 
 TEST(Shape, PartsAreRoundedDownToSixteenBytes) {
   // 1000 bytes over 3 ranks: 333 bytes each, rounded down to 320 bytes or 80 floats.
@@ -30,15 +30,15 @@ TEST(Shape, BandwidthFollowsTheFormulasOfNcclTests) {
   EXPECT_DOUBLE_EQ(of(K::kAllReduce, 4).bus, 1.5);
   EXPECT_DOUBLE_EQ(of(K::kAllReduce, 1).bus, 0);
   for (const K kind : {K::kAllGather, K::kReduceScatter, K::kGather, K::kScatter, K::kAllToAll}) {
-    EXPECT_DOUBLE_EQ(of(kind, 4).algorithm, 4) << to_string(kind);
-    EXPECT_DOUBLE_EQ(of(kind, 4).bus, 3) << to_string(kind);
+    EXPECT_DOUBLE_EQ(of(kind, 4).algorithm, 4) << comm::to_string(kind);
+    EXPECT_DOUBLE_EQ(of(kind, 4).bus, 3) << comm::to_string(kind);
   }
   for (const K kind : {K::kBroadcast, K::kReduce, K::kSendReceive}) {
-    EXPECT_DOUBLE_EQ(of(kind, 4).algorithm, 1) << to_string(kind);
-    EXPECT_DOUBLE_EQ(of(kind, 4).bus, 1) << to_string(kind);
+    EXPECT_DOUBLE_EQ(of(kind, 4).algorithm, 1) << comm::to_string(kind);
+    EXPECT_DOUBLE_EQ(of(kind, 4).bus, 1) << comm::to_string(kind);
   }
   EXPECT_EQ(bandwidth_of(K::kAllReduce, 1, 4, 2, 0).bus, 0) << "no time, no rate";
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -8,7 +8,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 std::optional<double> factor_of(std::string_view suffix) {
@@ -56,4 +56,4 @@ Result<Bytes> parse_size(std::string_view text) {
   return Bytes{static_cast<std::int64_t>(bytes)};
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

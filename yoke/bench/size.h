@@ -7,9 +7,9 @@
 #include "yoke/base/result.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::bench {
 
 // At most 4 EiB, a fraction of a byte dropped; anything else is an Error(kUsage) whose hint shows the form.
 Result<Bytes> parse_size(std::string_view text);
 
-}  // namespace yoke
+}  // namespace yoke::bench

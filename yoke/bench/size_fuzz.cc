@@ -6,7 +6,7 @@
 #include "yoke/bench/size.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto parsed = yoke::parse_size({reinterpret_cast<const char*>(data), size});
+  const auto parsed = yoke::bench::parse_size({reinterpret_cast<const char*>(data), size});
   if (parsed) {
     YOKE_CHECK(parsed->value >= 0 && parsed->value <= std::int64_t{1} << 62, "{}", parsed->value);
   } else {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 TEST(Size, IsANumberWithPowersOf1024) {
@@ -31,4 +31,4 @@ TEST(Size, RefusesJunkWithTheForm) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::bench

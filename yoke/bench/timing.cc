@@ -7,7 +7,7 @@
 #include "yoke/bench/exchange.h"
 #include "yoke/cuda/driver.h"
 
-namespace yoke {
+namespace yoke::bench {
 namespace {
 
 double since(Instant start) { return to_seconds(real_clock().now() - start).value; }
@@ -16,9 +16,9 @@ double over_ranks(const std::vector<double>& times, RankAverage average) {
   switch (average) {
     case RankAverage::kRank0:
       return times.front();
-    case RankAverage::kLeast:
+    case RankAverage::kMin:
       return *std::min_element(times.begin(), times.end());
-    case RankAverage::kMost:
+    case RankAverage::kMax:
       return *std::max_element(times.begin(), times.end());
     case RankAverage::kMean:
       break;
@@ -58,9 +58,9 @@ std::vector<double> lateness(const std::vector<std::vector<double>>& begins) {
 // own clock does, at the end of each iteration. On processors they are done when they were handed over.
 class DeviceClock {
  public:
-  DeviceClock(const Lane& lane, const CollectiveOptions& options) : stream_(lane.stream) {
-    if (!lane.device || options.blocking != Blocking::kNone) return;
-    for (int i = 0; i <= options.iterations; ++i) ends_.emplace_back(*lane.device, CudaEventUse::kTime);
+  DeviceClock(const BenchContext& context, const CollectiveOptions& options) : stream_(context.stream) {
+    if (!context.device || options.blocking != Blocking::kNone) return;
+    for (int i = 0; i <= options.iterations; ++i) ends_.emplace_back(*context.device, cuda::CudaEventUse::kTime);
   }
   // Before the first iteration, and behind each.
   void mark() {
@@ -71,41 +71,41 @@ class DeviceClock {
     if (ends_.empty()) return;
     const double start = timing.begins.front();
     for (std::size_t i = 0; i < timing.ends.size(); ++i) {
-      timing.begins[i] = start + seconds_between(ends_[0], ends_[i]);
-      timing.ends[i] = start + seconds_between(ends_[0], ends_[i + 1]);
+      timing.begins[i] = start + cuda::seconds_between(ends_[0], ends_[i]);
+      timing.ends[i] = start + cuda::seconds_between(ends_[0], ends_[i + 1]);
     }
   }
 
  private:
-  Stream stream_;
-  std::deque<CudaEvent> ends_;
+  tensor::Stream stream_;
+  std::deque<cuda::CudaEvent> ends_;
   std::size_t next_ = 0;
 };
 
 }  // namespace
 
-RankTiming time_operation(const Lane& lane, const Collective& operation, const CollectiveOptions& options,
-                          const std::function<void(int done)>& on_slow) {
+RankTiming time_operation(const BenchContext& context, const comm::Collective& operation,
+                          const CollectiveOptions& options, const std::function<void(int done)>& on_slow) {
   constexpr double kSlow = 0.02;
   RankTiming timing;
   const auto iterations = static_cast<std::size_t>(options.iterations);
   timing.begins.reserve(iterations);
   timing.ends.reserve(iterations);
-  const auto wait = [&] { lane.comm.wait(lane.comm.record(lane.stream), Deadline::after(options.timeout)); };
-  DeviceClock clock(lane, options);
-  barrier_until(lane.control, options.timeout);
-  const Instant start = real_clock().now();
+  const auto wait = [&] { context.comm.wait(context.comm.record(context.stream), Deadline::after(options.timeout)); };
+  DeviceClock clock(context, options);
+  barrier_until(context.control, options.timeout);
+  const Instant start = timing.start = real_clock().now();
   double outside = 0;  // in barriers that do not count
   clock.mark();
   for (std::size_t i = 0; i < iterations; ++i) {
     timing.begins.push_back(since(start));
-    for (int m = 0; m < options.aggregate; ++m) lane.comm.enqueue(operation, lane.stream);
+    for (int m = 0; m < options.aggregate; ++m) context.comm.enqueue(operation, context.stream);
     clock.mark();
     if (options.blocking != Blocking::kNone) wait();
     timing.ends.push_back(since(start));
     if (on_slow && timing.ends.back() - timing.begins.back() > kSlow) on_slow(static_cast<int>(i + 1));
     if (options.blocking == Blocking::kWaitAndBarrier || options.blocking == Blocking::kWaitBarrierOutside) {
-      barrier_until(lane.control, options.timeout);
+      barrier_until(context.control, options.timeout);
       if (options.blocking == Blocking::kWaitBarrierOutside) outside += since(start) - timing.ends.back();
     }
   }
@@ -116,7 +116,7 @@ RankTiming time_operation(const Lane& lane, const Collective& operation, const C
   return timing;
 }
 
-PlacementResult combine_timings(Communicator& control, const RankTiming& own, const Collective& operation,
+PlacementResult combine_timings(comm::Communicator& control, const RankTiming& own, const comm::Collective& operation,
                                 const CollectiveOptions& options) {
   const double operations = static_cast<double>(options.iterations) * options.aggregate;
   std::vector<double> sent = {own.total / operations, own.enqueued / operations};
@@ -146,28 +146,29 @@ PlacementResult combine_timings(Communicator& control, const RankTiming& own, co
   for (const double late : lateness(begins)) result.rank_late.push_back(late * kMicro);
   const auto last = std::max_element(result.rank_late.begin(), result.rank_late.end());
   result.straggler = {.rank = static_cast<int>(last - result.rank_late.begin()), .late = *last};
-  const Bandwidth bandwidth =
-      bandwidth_of(operation.kind, operation.count, size_of(operation.type), control.size(), result.time / kMicro);
+  const Bandwidth bandwidth = bandwidth_of(operation.kind, operation.count, tensor::size_of(operation.type),
+                                           control.size(), result.time / kMicro);
   result.algorithm_bandwidth = bandwidth.algorithm;
   result.bus_bandwidth = bandwidth.bus;
   return result;
 }
 
-BesideResult time_beside(const Lane& lane, const Collective& operation,
-                         const std::function<void(const Collective&)>& theirs, const CollectiveOptions& options) {
-  const auto ours = [&](const Collective& one) {
-    lane.comm.enqueue(one, lane.stream);
-    lane.comm.wait(lane.comm.record(lane.stream), Deadline::after(options.timeout));
+BaselineResult time_baseline(const BenchContext& context, const comm::Collective& operation,
+                             const std::function<void(const comm::Collective&)>& theirs,
+                             const CollectiveOptions& options) {
+  const auto ours = [&](const comm::Collective& one) {
+    context.comm.enqueue(one, context.stream);
+    context.comm.wait(context.comm.record(context.stream), Deadline::after(options.timeout));
   };
-  const auto timed = [&](const std::function<void(const Collective&)>& run, int times) {
-    barrier_until(lane.control, options.timeout);
+  const auto timed = [&](const std::function<void(const comm::Collective&)>& run, int times) {
+    barrier_until(context.control, options.timeout);
     const Instant start = real_clock().now();
     for (int i = 0; i < times; ++i) run(operation);
     return since(start) / times;
   };
   // A single short operation would be timed together with how the ranks left the barrier; a batch of them is not.
   double slowest_rank = 0;
-  for (const auto& own : gather_numbers(lane.control, {std::max(timed(ours, 1), timed(theirs, 1))}, options.timeout))
+  for (const auto& own : gather_numbers(context.control, {std::max(timed(ours, 1), timed(theirs, 1))}, options.timeout))
     slowest_rank = std::max(slowest_rank, own[0]);
   constexpr double kBatchTime = 2e-3;
   const int batch = static_cast<int>(std::clamp(kBatchTime / slowest_rank, 1.0, 100.0));
@@ -178,10 +179,10 @@ BesideResult time_beside(const Lane& lane, const Collective& operation,
   }
   constexpr double kMicro = 1e6;
   const auto median = [&](const std::vector<double>& own) {
-    return summarize(slowest(gather_numbers(lane.control, own, options.timeout), 0)).p50 * kMicro;
+    return summarize(slowest(gather_numbers(context.control, own, options.timeout), 0)).p50 * kMicro;
   };
   const double ours_median = median(ours_times);
   return {.ours = ours_median, .theirs = median(theirs_times)};
 }
 
-}  // namespace yoke
+}  // namespace yoke::bench

@@ -7,7 +7,7 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 constexpr double kSameRate = 0.15;  // two measurements of a second each differ by less
@@ -19,11 +19,11 @@ void add(Traits& traits, std::string name, const std::optional<std::string>& val
   if (value && !value->empty()) traits.emplace_back(std::move(name), *value);
 }
 
-std::string pcie_text(const PcieLink& link) {
+std::string pcie_text(const spec::PcieLink& link) {
   return fmt::format("{:g} GT/s x{}", link.speed_gt_per_second, link.width);
 }
 
-void add_system(const Machine& machine, Traits& traits) {
+void add_system(const spec::Machine& machine, Traits& traits) {
   add(traits, "operating system", machine.os);
   add(traits, "kernel", machine.kernel);
   add(traits, "GPU driver", machine.driver);
@@ -31,56 +31,56 @@ void add_system(const Machine& machine, Traits& traits) {
   add(traits, "CUDA toolkit", machine.cuda_toolkit);
   add(traits, "BIOS", machine.bios);
   if (machine.dgx) add(traits, "DGX update", machine.dgx->update);
-  for (const Gpu& gpu : machine.gpus) {
+  for (const spec::Gpu& gpu : machine.gpus) {
     const std::string name = fmt::format("GPU {}", gpu.pci_address.value_or("?"));
     add(traits, name, gpu.index ? gpu.name : gpu.name + ", not shown by NVML");
     add(traits, name + " VBIOS", gpu.vbios);
     if (gpu.nvlinks_active) add(traits, name + " NVLinks", std::to_string(*gpu.nvlinks_active));
   }
-  for (const NcclBuild& build : machine.nccl) {
+  for (const spec::NcclBuild& build : machine.nccl) {
     add(traits, "NCCL " + build.path,
         fmt::format("{} {}", build.version.value_or("?"), build.build_id.value_or("").substr(0, 8)));
   }
-  for (const NetworkSetting& setting : machine.settings) {
+  for (const spec::NetworkSetting& setting : machine.settings) {
     add(traits, fmt::format("{} ({})", setting.name, setting.where), "'" + setting.value + "'");
   }
   add(traits, "locked memory",
       machine.memlock_unlimited ? "unlimited"
-      : machine.memlock         ? to_string(*machine.memlock)
+      : machine.memlock         ? yoke::to_string(*machine.memlock)
                                 : "");
   add(traits, "firewall", machine.firewall);
   if (machine.ip_forward) add(traits, "forwarding", *machine.ip_forward ? "on" : "off");
 }
 
-void add_interface(const NetworkInterface& interface, Traits& traits) {
+void add_interface(const spec::NetworkInterface& interface, Traits& traits) {
   std::vector<std::string> addresses;
-  for (const Ipv4Prefix& address : interface.addresses) addresses.push_back(to_string(address));
+  for (const Ipv4Prefix& address : interface.addresses) addresses.push_back(yoke::to_string(address));
   add(traits, interface.name + " link", !interface.up ? "down" : interface.carrier ? "up" : "no carrier");
   add(traits, interface.name + " address", fmt::format("{}", fmt::join(addresses, ", ")));
   add(traits, interface.name + " MTU", std::to_string(interface.mtu));
-  if (interface.speed) add(traits, interface.name + " speed", to_string(*interface.speed));
+  if (interface.speed) add(traits, interface.name + " speed", yoke::to_string(*interface.speed));
   if (interface.pcie) add(traits, interface.name + " PCIe", pcie_text(*interface.pcie));
 }
 
-void add_network(const Machine& machine, Traits& traits) {
-  for (const NetworkInterface* interface : fast_interfaces(machine)) add_interface(*interface, traits);
-  for (const RdmaDevice& device : machine.rdma_devices) {
+void add_network(const spec::Machine& machine, Traits& traits) {
+  for (const spec::NetworkInterface* interface : spec::fast_interfaces(machine)) add_interface(*interface, traits);
+  for (const spec::RdmaDevice& device : machine.rdma_devices) {
     add(traits, device.name + " firmware", device.firmware);
     add(traits, device.name + " port", device.state);
-    if (device.rate) add(traits, device.name + " rate", to_string(*device.rate));
+    if (device.rate) add(traits, device.name + " rate", yoke::to_string(*device.rate));
     if (device.gid_index) add(traits, device.name + " GID index", std::to_string(*device.gid_index));
   }
 }
 
-// Who is found at the far end of each half.
-void add_cabling(const SurveyedNode& node, Traits& traits) {
-  for (const PathTrial& path : node.paths) {
+// Who is found at the far end of each rail.
+void add_cabling(const spec::SurveyedNode& node, Traits& traits) {
+  for (const spec::PathProbe& path : node.paths) {
     if (!path.small) continue;
     add(traits, fmt::format("{} to {}", path.interface, path.peer), *path.small ? "answers" : "no answer");
   }
 }
 
-Traits traits_of(const SurveyedNode& node) {
+Traits traits_of(const spec::SurveyedNode& node) {
   Traits traits;
   if (!node.machine) return {{"node", "could not be looked at"}};
   add_system(*node.machine, traits);
@@ -106,33 +106,33 @@ void compare(const std::string& node, const Traits& before, const Traits& now, s
   }
 }
 
-const SurveyedNode* find_node(const Survey& facts, const std::string& name) {
-  for (const SurveyedNode& node : facts.nodes) {
+const spec::SurveyedNode* find_node(const spec::Survey& facts, const std::string& name) {
+  for (const spec::SurveyedNode& node : facts.nodes) {
     if (node.name == name) return &node;
   }
   return nullptr;
 }
 
-void compare_rates(const Survey& before, const Survey& now, std::vector<FactChange>& changes) {
+void compare_rates(const spec::Survey& before, const spec::Survey& now, std::vector<FactChange>& changes) {
   if (!before.measurement || !now.measurement) return;
-  for (const HalfMeasurement& then : before.measurement->halves) {
-    for (const HalfMeasurement& half : now.measurement->halves) {
-      const bool same = half.from == then.from && half.to == then.to && half.from_interface == then.from_interface;
+  for (const spec::RailMeasurement& then : before.measurement->rails) {
+    for (const spec::RailMeasurement& rail : now.measurement->rails) {
+      const bool same = rail.from == then.from && rail.to == then.to && rail.from_interface == then.from_interface;
       if (!same || !then.alone) continue;
-      const double ratio = half.alone ? *half.alone / *then.alone : 0;
+      const double ratio = rail.alone ? *rail.alone / *then.alone : 0;
       if (ratio > 1 - kSameRate && ratio < 1 + kSameRate) continue;
-      changes.push_back({half.from, fmt::format("rate of {} to {}", half.from_interface, half.to),
-                         to_string(*then.alone), half.alone ? to_string(*half.alone) : "nothing passes"});
+      changes.push_back({rail.from, fmt::format("rate of {} to {}", rail.from_interface, rail.to),
+                         yoke::to_string(*then.alone), rail.alone ? yoke::to_string(*rail.alone) : "nothing passes"});
     }
   }
 }
 
 }  // namespace
 
-std::vector<FactChange> find_changes(const Survey& before, const Survey& now) {
+std::vector<FactChange> find_changes(const spec::Survey& before, const spec::Survey& now) {
   std::vector<FactChange> changes;
-  for (const SurveyedNode& then : before.nodes) {
-    const SurveyedNode* node = find_node(now, then.name);
+  for (const spec::SurveyedNode& then : before.nodes) {
+    const spec::SurveyedNode* node = find_node(now, then.name);
     if (!node) {
       changes.push_back({then.name, "node", "in the cluster", ""});
     } else if (!node->machine) {
@@ -141,7 +141,7 @@ std::vector<FactChange> find_changes(const Survey& before, const Survey& now) {
       compare(then.name, traits_of(then), traits_of(*node), changes);
     }
   }
-  for (const SurveyedNode& node : now.nodes) {
+  for (const spec::SurveyedNode& node : now.nodes) {
     if (!find_node(before, node.name)) changes.push_back({node.name, "node", "", "in the cluster"});
   }
   compare_rates(before, now, changes);
@@ -159,4 +159,4 @@ Document to_json(const std::vector<FactChange>& changes) {
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

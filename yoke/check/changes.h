@@ -8,7 +8,7 @@
 #include "yoke/base/document.h"
 #include "yoke/spec/survey.h"
 
-namespace yoke {
+namespace yoke::check {
 
 struct FactChange {
   std::string node;
@@ -17,7 +17,7 @@ struct FactChange {
   friend bool operator==(const FactChange&, const FactChange&) = default;
 };
 
-std::vector<FactChange> find_changes(const Survey& before, const Survey& now);
+std::vector<FactChange> find_changes(const spec::Survey& before, const spec::Survey& now);
 Document to_json(const std::vector<FactChange>& changes);
 
-}  // namespace yoke
+}  // namespace yoke::check

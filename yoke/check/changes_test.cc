@@ -4,11 +4,11 @@
 
 #include "yoke/check/facts_testing.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 TEST(Changes, ThereAreNoneInTheSameFactsAndInWhatAlwaysDiffers) {
-  Survey now = made_pair();
+  spec::Survey now = made_pair();
   now.nodes[1].machine->memory.available = Bytes{1LL << 30};
   now.nodes[1].machine->gpus[0].temperature_c = 77;
   now.nodes[1].clock_ahead = Seconds{-0.2};
@@ -16,11 +16,11 @@ TEST(Changes, ThereAreNoneInTheSameFactsAndInWhatAlwaysDiffers) {
 }
 
 TEST(Changes, NameNodeWhatBeforeAndNow) {
-  Survey now = made_pair();
+  spec::Survey now = made_pair();
   now.nodes[1].machine->kernel = "7.0.0-1019-nvidia";
   now.nodes[1].machine->nccl[0].build_id = "a7f420a1";
-  interface_of(now, 1, kHalfB).mtu = 1500;
-  interface_of(now, 0, kHalfA).addresses.clear();
+  interface_of(now, 1, kRailB).mtu = 1500;
+  interface_of(now, 0, kRailA).addresses.clear();
   rdma_of(now, 0, "rocep1s0f0").firmware = "28.46.1000";
   rdma_of(now, 0, "rocep1s0f0").gid_index = 4;
   now.nodes[0].machine->settings = {{"NCCL_IB_GID_INDEX", "3", "/etc/nccl.conf"}};
@@ -35,10 +35,10 @@ TEST(Changes, NameNodeWhatBeforeAndNow) {
   EXPECT_EQ(find_changes(made_pair(), now), expected);
 }
 
-TEST(Changes, ANodeThatIsGoneOrOffAndANewOneAreTold) {
-  Survey now = made_pair();
+TEST(Changes, ANodeThatIsGoneOrOffAndANewOneAreReported) {
+  spec::Survey now = made_pair();
   now.nodes[1].machine.reset();
-  now.nodes[1].failure = NodeFailure{NodeFailureKind::kUnreachable, "no answer", ""};
+  now.nodes[1].failure = spec::NodeFailure{spec::NodeFailureKind::kUnreachable, "no answer", ""};
   EXPECT_EQ(find_changes(made_pair(), now), (std::vector<FactChange>{{"spark-2", "node", "answers", "no answer"}}));
   now.nodes.pop_back();
   EXPECT_EQ(find_changes(made_pair(), now), (std::vector<FactChange>{{"spark-2", "node", "in the cluster", ""}}));
@@ -46,24 +46,24 @@ TEST(Changes, ANodeThatIsGoneOrOffAndANewOneAreTold) {
 }
 
 TEST(Changes, RatesCountFromFifteenPercent) {
-  Survey before = made_pair();
+  spec::Survey before = made_pair();
   before.measurement = made_measurement();
-  Survey now = before;
-  now.measurement->halves[0].alone = BitsPerSecond{90e9};
+  spec::Survey now = before;
+  now.measurement->rails[0].alone = BitsPerSecond{90e9};
   EXPECT_TRUE(find_changes(before, now).empty());
-  now.measurement->halves[0].alone = BitsPerSecond{13e9};
+  now.measurement->rails[0].alone = BitsPerSecond{13e9};
   EXPECT_EQ(find_changes(before, now),
             (std::vector<FactChange>{{"spark-1", "rate of enp1s0f0np0 to spark-2", "96 Gb/s", "13 Gb/s"}}));
   now.measurement.reset();  // not measured this time: nothing to compare
   EXPECT_TRUE(find_changes(before, now).empty());
 }
 
-TEST(Changes, AHalfThatAnswersNoMoreIsTold) {
-  Survey now = made_pair();
+TEST(Changes, ARailThatAnswersNoMoreIsReported) {
+  spec::Survey now = made_pair();
   now.nodes[0].paths[1].small = false;
   EXPECT_EQ(find_changes(made_pair(), now),
             (std::vector<FactChange>{{"spark-1", "enP2p1s0f0np0 to spark-2", "answers", "no answer"}}));
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::check

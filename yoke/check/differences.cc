@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 constexpr const char* kNone = "none";
@@ -32,12 +32,12 @@ std::string in_gib(std::optional<Bytes> size) {
 }
 
 // Which build, wherever it lies: version and the start of its build id, as people compare them.
-std::string describe(const NcclBuild& build) {
+std::string describe(const spec::NcclBuild& build) {
   return fmt::format("{} ({})", build.version.value_or("unknown version"),
                      build.build_id ? build.build_id->substr(0, 8) : "no build id");
 }
 
-void add_software(const Machine& machine, std::vector<Fact>& facts) {
+void add_software(const spec::Machine& machine, std::vector<Fact>& facts) {
   const auto text = [](const std::optional<std::string>& value) { return value.value_or(kNone); };
   facts.insert(facts.end(), {{"architecture", machine.architecture},
                              {"os", machine.os},
@@ -50,36 +50,36 @@ void add_software(const Machine& machine, std::vector<Fact>& facts) {
                              {"CUDA", text(machine.cuda)},
                              {"CUDA toolkit", text(machine.cuda_toolkit)}});
   std::vector<std::string> builds;
-  for (const NcclBuild& build : machine.nccl) builds.push_back(describe(build));
+  for (const spec::NcclBuild& build : machine.nccl) builds.push_back(describe(build));
   std::sort(builds.begin(), builds.end());
   builds.erase(std::unique(builds.begin(), builds.end()), builds.end());
   facts.push_back({"NCCL", counted(builds)});
   facts.push_back({"container runtimes", counted(machine.containers.runtimes)});
   facts.push_back({"memlock", machine.memlock_unlimited ? "unlimited"
-                              : machine.memlock         ? to_string(*machine.memlock)
+                              : machine.memlock         ? yoke::to_string(*machine.memlock)
                                                         : kNone});
 }
 
 // Of a port with a link; where the interface does not tell, as in a lab, what its RDMA device says.
-std::string speed_of(const Machine& machine, const NetworkInterface& interface) {
-  if (interface.speed) return to_string(*interface.speed);
-  const RdmaDevice* const device = find_rdma_device(machine, interface.rdma_device.value_or(""));
-  return device && device->rate && interface.carrier ? to_string(*device->rate) : kNone;
+std::string speed_of(const spec::Machine& machine, const spec::NetworkInterface& interface) {
+  if (interface.speed) return yoke::to_string(*interface.speed);
+  const spec::RdmaDevice* const device = spec::find_rdma_device(machine, interface.rdma_device.value_or(""));
+  return device && device->rate && interface.carrier ? yoke::to_string(*device->rate) : kNone;
 }
 
-void add_hardware(const Machine& machine, std::vector<Fact>& facts) {
+void add_hardware(const spec::Machine& machine, std::vector<Fact>& facts) {
   facts.push_back({"processor", machine.cpu.model});
   facts.push_back({"cores", machine.cpu.cores ? fmt::format("{}", *machine.cpu.cores) : kNone});
   facts.push_back({"memory", in_gib(machine.memory.total)});
   facts.push_back({"swap", in_gib(machine.memory.swap_total)});
   std::vector<std::string> gpus;
-  for (const Gpu& gpu : machine.gpus) gpus.push_back(gpu.name);
+  for (const spec::Gpu& gpu : machine.gpus) gpus.push_back(gpu.name);
   facts.push_back({"GPUs", counted(gpus)});
   std::vector<std::string> firmware;
-  for (const RdmaDevice& device : machine.rdma_devices) firmware.push_back(device.firmware.value_or("unknown"));
+  for (const spec::RdmaDevice& device : machine.rdma_devices) firmware.push_back(device.firmware.value_or("unknown"));
   facts.push_back({"NIC firmware", counted(firmware)});
-  for (const NetworkInterface* interface : fast_interfaces(machine)) {
-    const std::string which = fmt::format("of port {} half {}", *interface->port, *interface->half);
+  for (const spec::NetworkInterface* interface : spec::fast_interfaces(machine)) {
+    const std::string which = fmt::format("of port {} half {}", *interface->port, *interface->rail);
     facts.push_back({"MTU " + which, fmt::format("{}", interface->mtu)});
     facts.push_back({"speed " + which, speed_of(machine, *interface)});
     facts.push_back({"PCIe " + which, interface->pcie ? fmt::format("{} GT/s x{}", interface->pcie->speed_gt_per_second,
@@ -90,7 +90,7 @@ void add_hardware(const Machine& machine, std::vector<Fact>& facts) {
 
 }  // namespace
 
-std::vector<Difference> find_differences(const std::vector<std::pair<std::string, Machine>>& machines) {
+std::vector<Difference> find_differences(const std::vector<std::pair<std::string, spec::Machine>>& machines) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<std::string>> by_fact;  // a value for each node
   for (std::size_t node = 0; node < machines.size(); ++node) {
@@ -119,9 +119,9 @@ std::vector<Difference> find_differences(const std::vector<std::pair<std::string
   return differences;
 }
 
-std::optional<Difference> find_difference(const Survey& survey, std::string_view fact) {
-  std::vector<std::pair<std::string, Machine>> machines;
-  for (const SurveyedNode& node : survey.nodes) {
+std::optional<Difference> find_difference(const spec::Survey& survey, std::string_view fact) {
+  std::vector<std::pair<std::string, spec::Machine>> machines;
+  for (const spec::SurveyedNode& node : survey.nodes) {
     if (node.machine) machines.emplace_back(node.name, *node.machine);
   }
   for (Difference& difference : find_differences(machines)) {
@@ -155,4 +155,4 @@ Document to_json(const std::vector<Difference>& differences) {
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

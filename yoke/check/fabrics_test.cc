@@ -3,63 +3,64 @@
 
 #include "yoke/check/facts_testing.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
-// Moves the address of a half, and what follows from it, to a VLAN over it.
-void put_into_vlan(Survey& facts, std::size_t node, const char* half) {
-  NetworkInterface& base = interface_of(facts, node, half);
-  NetworkInterface vlan{.name = fmt::format("{}.100", half), .kind = InterfaceKind::kVirtual, .mac = "", .mtu = 9000};
+// Moves the address of a rail, and what follows from it, to a VLAN over it.
+void put_into_vlan(spec::Survey& facts, std::size_t node, const char* rail) {
+  spec::NetworkInterface& base = interface_of(facts, node, rail);
+  spec::NetworkInterface vlan{
+      .name = fmt::format("{}.100", rail), .kind = spec::InterfaceKind::kVirtual, .mac = "", .mtu = 9000};
   vlan.up = vlan.carrier = true;
   std::swap(vlan.addresses, base.addresses);
-  Machine& machine = *facts.nodes[node].machine;
-  for (GidEntry& gid : rdma_of(facts, node, *base.rdma_device).gids) {
+  spec::Machine& machine = *facts.nodes[node].machine;
+  for (spec::GidEntry& gid : rdma_of(facts, node, *base.rdma_device).gids) {
     if (gid.ipv4) gid.interface = vlan.name;
   }
-  for (Route& route : machine.routes) {
-    if (route.interface == half) route.interface = vlan.name;
+  for (spec::Route& route : machine.routes) {
+    if (route.interface == rail) route.interface = vlan.name;
   }
   machine.interfaces.push_back(vlan);
 }
 
-TEST(Fabrics, HalvesMayHaveTheirAddressesByVlans) {
-  Survey facts = made_pair();
+TEST(Fabrics, RailsMayHaveTheirAddressesByVlans) {
+  spec::Survey facts = made_pair();
   facts.cluster.reset();
   for (const std::size_t node : {0U, 1U}) {
-    for (const char* half : {kHalfA, kHalfB}) put_into_vlan(facts, node, half);
+    for (const char* rail : {kRailA, kRailB}) put_into_vlan(facts, node, rail);
   }
   EXPECT_EQ(rules_of(facts), "");
   interface_of(facts, 1, "enP2p1s0f0np0.100").addresses = {made_address(100, 7)};
-  EXPECT_EQ(rules_of(facts).substr(0, 13), "subnet-shared") << "a VLAN's address counts as the half's";
+  EXPECT_EQ(rules_of(facts).substr(0, 13), "subnet-shared") << "a VLAN's address counts as the rail's";
 }
 
-TEST(Fabrics, AVlanThatTheClusterFileDoesNotNameIsNotTheHalfs) {
-  Survey facts = made_pair();
-  put_into_vlan(facts, 1, kHalfB);
-  EXPECT_EQ(rules_of(facts), "half-unaddressed spark-2 enP2p1s0f0np0");
-  EXPECT_NE(judge(facts)[0].evidence.find("enP2p1s0f0np0.100 has 192.168.101.2/24"), std::string::npos);
+TEST(Fabrics, AVlanThatTheClusterFileDoesNotNameIsNotTheRails) {
+  spec::Survey facts = made_pair();
+  put_into_vlan(facts, 1, kRailB);
+  EXPECT_EQ(rules_of(facts), "rail-unaddressed spark-2 enP2p1s0f0np0");
+  EXPECT_NE(evaluate(facts)[0].evidence.find("enP2p1s0f0np0.100 has 192.168.101.2/24"), std::string::npos);
 }
 
 TEST(Fabrics, InfiniBandWorksWithoutIpAndWithItsOwnMtu) {
-  Survey facts = made_pair();
+  spec::Survey facts = made_pair();
   facts.cluster.reset();
   for (const std::size_t node : {0U, 1U}) {
-    for (const char* half : {kHalfA, kHalfB}) {
-      NetworkInterface& interface = interface_of(facts, node, half);
+    for (const char* rail : {kRailA, kRailB}) {
+      spec::NetworkInterface& interface = interface_of(facts, node, rail);
       interface.addresses.clear();
       interface.mtu = node == 0 ? 4092 : 2044;
-      RdmaDevice& device = rdma_of(facts, node, *interface.rdma_device);
+      spec::RdmaDevice& device = rdma_of(facts, node, *interface.rdma_device);
       device.link_layer = "InfiniBand";
       device.gids.clear();
       device.gid_index.reset();
     }
   }
   EXPECT_EQ(rules_of(facts), "");
-  for (const char* half : {kHalfA, kHalfB}) interface_of(facts, 1, half).addresses = {made_address(16, half[2])};
+  for (const char* rail : {kRailA, kRailB}) interface_of(facts, 1, rail).addresses = {made_address(16, rail[2])};
   EXPECT_EQ(rules_of(facts), "") << "one network for all, as clouds give them";
-  for (const char* half : {kHalfA, kHalfB}) {
-    interface_of(facts, 1, half).addresses.clear();
-    interface_of(facts, 1, half).up = interface_of(facts, 1, half).carrier = false;
+  for (const char* rail : {kRailA, kRailB}) {
+    interface_of(facts, 1, rail).addresses.clear();
+    interface_of(facts, 1, rail).up = interface_of(facts, 1, rail).carrier = false;
   }
   EXPECT_EQ(rules_of(facts), "") << "without IP its interface need not be up";
   facts.cluster = made_pair().cluster;
@@ -68,12 +69,12 @@ TEST(Fabrics, InfiniBandWorksWithoutIpAndWithItsOwnMtu) {
 }
 
 // A server with a NIC of 800 Gb/s for each of eight GPUs, and one of another make for storage.
-Machine made_server() {
-  Machine machine{.hostname = "gpu-1", .architecture = "x86_64", .os = "Ubuntu 24.04"};
+spec::Machine made_server() {
+  spec::Machine machine{.hostname = "gpu-1", .architecture = "x86_64", .os = "Ubuntu 24.04"};
   machine.memlock_unlimited = true;
   for (int i = 0; i < 8; ++i) machine.gpus.push_back({.index = i, .name = "NVIDIA B300 SXM6 AC"});
   for (int i = 0; i <= 8; ++i) {
-    NetworkInterface nic = made_half("nic", "A", 0, i, 1);
+    spec::NetworkInterface nic = made_rail("nic", "A", 0, i, 1);
     nic.name = fmt::format("ens{}np0", i);
     nic.port = i;
     nic.rdma_device = fmt::format("mlx5_{}", i);
@@ -87,14 +88,14 @@ Machine made_server() {
   return machine;
 }
 
-Survey alone(Machine machine) {
-  Survey facts;
+spec::Survey alone(spec::Machine machine) {
+  spec::Survey facts;
   facts.nodes = {{.name = machine.hostname, .machine = std::move(machine)}};
   return facts;
 }
 
 TEST(Fabrics, ANicForStorageIsNone) {
-  Survey facts = alone(made_server());
+  spec::Survey facts = alone(made_server());
   EXPECT_EQ(rules_of(facts), "");
   interface_of(facts, 0, "ens7np0").mtu = 1500;
   rdma_of(facts, 0, "mlx5_2").rate = BitsPerSecond{400e9};
@@ -102,10 +103,10 @@ TEST(Fabrics, ANicForStorageIsNone) {
 }
 
 TEST(Fabrics, ANicOfTheSameBoardThatIsBesideNoGpuIsNone) {
-  Survey facts = alone(made_server());
+  spec::Survey facts = alone(made_server());
   rdma_of(facts, 0, "mlx5_8").board = "NVD0000000100";
   EXPECT_EQ(rules_of(facts), "mtu-small gpu-1 ens8np0; port-slow gpu-1 ens8np0");
-  DeviceTopology& topology = facts.nodes[0].machine->topology.emplace();
+  spec::DeviceTopology& topology = facts.nodes[0].machine->topology.emplace();
   for (int i = 0; i < 8; ++i) topology.devices.push_back(fmt::format("GPU{}", i));
   for (int i = 0; i <= 8; ++i) topology.devices.push_back(fmt::format("mlx5_{}", i));
   for (int i = 0; i < 8; ++i) {
@@ -118,11 +119,11 @@ TEST(Fabrics, ANicOfTheSameBoardThatIsBesideNoGpuIsNone) {
 }
 
 TEST(Fabrics, AServersNicsMayAllBeSlowerThanTheCataloguesButNotOneOfThem) {
-  Survey facts = alone(made_server());
-  for (RdmaDevice& device : facts.nodes[0].machine->rdma_devices) device.rate = BitsPerSecond{200e9};
+  spec::Survey facts = alone(made_server());
+  for (spec::RdmaDevice& device : facts.nodes[0].machine->rdma_devices) device.rate = BitsPerSecond{200e9};
   EXPECT_EQ(rules_of(facts), "");
   facts.nodes.push_back({.name = "gpu-2", .machine = made_server()});
-  Machine& second = *facts.nodes[1].machine;
+  spec::Machine& second = *facts.nodes[1].machine;
   for (std::size_t i = 0; i < second.interfaces.size(); ++i) {
     second.interfaces[i].addresses[0].address.value += 1;
     second.rdma_devices[i].gids = made_rdma(second.interfaces[i]).gids;
@@ -132,4 +133,4 @@ TEST(Fabrics, AServersNicsMayAllBeSlowerThanTheCataloguesButNotOneOfThem) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::check

@@ -4,26 +4,49 @@
 #include <algorithm>
 
 #include "yoke/check/rules.h"
+#include "yoke/check/servers.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 constexpr int kBusyPercent = 90;
 // A GB10 whose power supply negotiation wedged is busy below these, in P0 and without a limit that NVML names. Its NVML
 // tells neither a highest clock nor a power limit on every release.
-constexpr int kGb10ClockLeast = 1400;
-constexpr double kGb10PowerLeast = 40;
+constexpr int kMinGb10Clock = 1400;
+constexpr double kMinGb10Power = 40;
 // Of the highest clock and of the limit, where another GPU tells them.
-constexpr double kClockShareLeast = 0.47;
-constexpr double kPowerShareLeast = 0.3;
+constexpr double kMinClockShare = 0.47;
+constexpr double kMinPowerShare = 0.3;
 
-bool is_stuck(const Gpu& gpu) {
+bool is_stuck(const spec::Gpu& gpu) {
   if (gpu.utilization_percent.value_or(0) < kBusyPercent || !gpu.clock_mhz || !gpu.power_w) return false;
   if (gpu.name.starts_with("NVIDIA GB10") && !gpu.name.starts_with("NVIDIA GB100")) {
-    return *gpu.clock_mhz < kGb10ClockLeast && *gpu.power_w < kGb10PowerLeast;
+    return *gpu.clock_mhz < kMinGb10Clock && *gpu.power_w < kMinGb10Power;
   }
-  return gpu.clock_mhz_max && gpu.power_limit_w && *gpu.clock_mhz < kClockShareLeast * *gpu.clock_mhz_max &&
-         *gpu.power_w < kPowerShareLeast * *gpu.power_limit_w;
+  return gpu.clock_mhz_max && gpu.power_limit_w && *gpu.clock_mhz < kMinClockShare * *gpu.clock_mhz_max &&
+         *gpu.power_w < kMinPowerShare * *gpu.power_limit_w;
+}
+
+// On the bus, but not shown by NVML. In a container, or a job's control group, all of the machine are on the bus, and
+// those that were not given to it are not lost: a container has files in /dev for its own.
+std::size_t lost_gpus(const spec::Machine& machine) {
+  const auto on_bus = [](const spec::Gpu& gpu) { return !gpu.index; };
+  const auto lost = static_cast<std::size_t>(std::count_if(machine.gpus.begin(), machine.gpus.end(), on_bus));
+  const std::size_t shown = machine.gpus.size() - lost;
+  if (!is_given_a_part(machine) || machine.gpu_problem) return lost;  // the driver itself says that it lost one
+  if (!machine.containers.inside) return 0;
+  const std::size_t given = machine.containers.gpu_access.size();
+  return std::min(lost, given > shown ? given - shown : 0);
+}
+
+std::string xid_of_lost(const spec::Machine& machine) {
+  for (const spec::Gpu& gpu : machine.gpus) {
+    if (gpu.index || !gpu.pci_address) continue;
+    for (const spec::XidLine& xid : machine.xids) {
+      if (gpu.pci_address->starts_with(xid.pci_address)) return "; " + xid.line;
+    }
+  }
+  return "";
 }
 
 bool is_nvlink(const std::string& path) { return path.size() > 2 && path.starts_with("NV"); }
@@ -33,7 +56,7 @@ struct LinkedGpus {
   std::vector<std::size_t> links;  // to how many other GPUs each has NVLink
 };
 
-LinkedGpus linked_gpus(const DeviceTopology& topology) {
+LinkedGpus linked_gpus(const spec::DeviceTopology& topology) {
   LinkedGpus gpus;
   for (std::size_t i = 0; i < topology.devices.size() && i < topology.paths.size(); ++i) {
     if (!topology.devices[i].starts_with("GPU")) continue;
@@ -51,27 +74,27 @@ LinkedGpus linked_gpus(const DeviceTopology& topology) {
 
 AdviceList find_dead_gpus(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || view.lab) continue;  // a lab shows GPUs on the bus that nobody has
-    const Machine& machine = *node.machine;
-    const auto lost =
-        std::count_if(machine.gpus.begin(), machine.gpus.end(), [](const Gpu& gpu) { return !gpu.index; });
+    const spec::Machine& machine = *node.machine;
+    const std::size_t lost = lost_gpus(machine);
     if (lost == 0 || !machine.driver) continue;  // without a driver nothing is expected
-    list.push_back({.node = node.name,
-                    .subject = "GPU",
-                    .what = fmt::format("{} of {} GPUs of {} cannot be used", lost, machine.gpus.size(), node.name),
-                    .evidence = machine.gpu_problem.value_or("on the PCI bus, but NVML does not show it"),
-                    .consequence = "jobs that count on it do not start",
-                    .fix = "look for Xid lines in dmesg; reboot, and after GSP timeouts unplug the power for 30 s"});
+    list.push_back(
+        {.node = node.name,
+         .subject = "GPU",
+         .what = fmt::format("{} of {} GPUs of {} cannot be used", lost, machine.gpus.size(), node.name),
+         .evidence = machine.gpu_problem.value_or("on the PCI bus, but NVML does not show it") + xid_of_lost(machine),
+         .consequence = "jobs that count on it do not start",
+         .fix = "look for Xid lines in dmesg; reboot, and after GSP timeouts unplug the power for 30 s"});
   }
   return list;
 }
 
 AdviceList find_stuck_gpus(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
-    for (const Gpu& gpu : node.machine->gpus) {
+    for (const spec::Gpu& gpu : node.machine->gpus) {
       if (!is_stuck(gpu)) continue;
       list.push_back(
           {.node = node.name,
@@ -89,7 +112,7 @@ AdviceList find_stuck_gpus(const ClusterView& view) {
 
 AdviceList find_gpus_off_nvlink(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || !node.machine->topology) continue;
     const LinkedGpus gpus = linked_gpus(*node.machine->topology);
     const auto linked = std::count_if(gpus.links.begin(), gpus.links.end(), [](std::size_t n) { return n > 0; });
@@ -109,4 +132,4 @@ AdviceList find_gpus_off_nvlink(const ClusterView& view) {
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

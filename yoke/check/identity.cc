@@ -1,4 +1,4 @@
-// Whether the machines are those of the cluster file, and their halves' prefixes too: what is mistaken here makes
+// Whether the machines are those of the cluster file, and their rails' prefixes too: what is mistaken here makes
 // nonsense of all other rules about links.
 #include <fmt/format.h>
 
@@ -6,20 +6,20 @@
 
 #include "yoke/check/rules.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 // Hardware addresses of ports, which no other machine has. Bridges and the like make theirs up.
-std::vector<std::string> macs_of(const Machine& machine) {
+std::vector<std::string> macs_of(const spec::Machine& machine) {
   std::vector<std::string> macs;
-  for (const NetworkInterface& interface : machine.interfaces) {
-    if (interface.kind == InterfaceKind::kEthernet && !interface.mac.empty()) macs.push_back(interface.mac);
+  for (const spec::NetworkInterface& interface : machine.interfaces) {
+    if (interface.kind == spec::InterfaceKind::kEthernet && !interface.mac.empty()) macs.push_back(interface.mac);
   }
   return macs;
 }
 
 // One of those that both have, where they have most in common: a single port may be given another's.
-std::optional<std::string> shared_mac(const Machine& a, const Machine& b) {
+std::optional<std::string> shared_mac(const spec::Machine& a, const spec::Machine& b) {
   const std::vector<std::string> here = macs_of(a), there = macs_of(b);
   std::vector<std::string> both;
   for (const std::string& mac : here) {
@@ -29,36 +29,37 @@ std::optional<std::string> shared_mac(const Machine& a, const Machine& b) {
   return both.front();
 }
 
-std::size_t count_held(const Machine& machine, const ClusterNode& place) {
-  return static_cast<std::size_t>(std::count_if(place.halves.begin(), place.halves.end(), [&](const Half& half) {
-    return std::any_of(machine.interfaces.begin(), machine.interfaces.end(), [&](const NetworkInterface& interface) {
-      return std::any_of(interface.addresses.begin(), interface.addresses.end(),
-                         [&](const Ipv4Prefix& own) { return own.address == half.address.address; });
-    });
+std::size_t count_held(const spec::Machine& machine, const spec::ClusterNode& place) {
+  return static_cast<std::size_t>(std::count_if(place.rails.begin(), place.rails.end(), [&](const spec::Rail& rail) {
+    return std::any_of(machine.interfaces.begin(), machine.interfaces.end(),
+                       [&](const spec::NetworkInterface& interface) {
+                         return std::any_of(interface.addresses.begin(), interface.addresses.end(),
+                                            [&](const Ipv4Prefix& own) { return own.address == rail.address.address; });
+                       });
   }));
 }
 
-const Machine* machine_of(const Survey& facts, const std::string& name) {
-  for (const SurveyedNode& node : facts.nodes) {
+const spec::Machine* machine_of(const spec::Survey& facts, const std::string& name) {
+  for (const spec::SurveyedNode& node : facts.nodes) {
     if (node.name == name && node.machine) return &*node.machine;
   }
   return nullptr;
 }
 
-// The node whose halves' addresses are all here, while its own machine, where it was reached, has none of them.
-const ClusterNode* owner_of_addresses(const Survey& facts, const SurveyedNode& node) {
-  const ClusterNode* own = nullptr;
-  const ClusterNode* owner = nullptr;
-  for (const ClusterNode& place : facts.cluster->nodes) {
+// The node whose rails' addresses are all here, while its own machine, where it was reached, has none of them.
+const spec::ClusterNode* owner_of_addresses(const spec::Survey& facts, const spec::SurveyedNode& node) {
+  const spec::ClusterNode* own = nullptr;
+  const spec::ClusterNode* owner = nullptr;
+  for (const spec::ClusterNode& place : facts.cluster->nodes) {
     if (place.name == node.name) {
       own = &place;
       continue;
     }
-    const Machine* there = machine_of(facts, place.name);
-    const bool all_here = !place.halves.empty() && count_held(*node.machine, place) == place.halves.size();
+    const spec::Machine* there = machine_of(facts, place.name);
+    const bool all_here = !place.rails.empty() && count_held(*node.machine, place) == place.rails.size();
     if (all_here && (!there || count_held(*there, place) == 0)) owner = &place;
   }
-  const bool is_itself = !own || own->halves.empty() || count_held(*node.machine, *own) > 0;
+  const bool is_itself = !own || own->rails.empty() || count_held(*node.machine, *own) > 0;
   return is_itself ? nullptr : owner;
 }
 
@@ -67,13 +68,22 @@ std::string where_to_correct(const MistakenNode& found) {
                      found.node->name);
 }
 
+// Its nodes are processes of one machine, and meant to be.
+bool is_plain_lab(const spec::Survey& facts) {
+  if (!facts.cluster || !facts.cluster->lab) return false;
+  return std::ranges::all_of(facts.cluster->nodes, [](const spec::ClusterNode& node) {
+    return !node.rails.empty() && node.rails.front().interface == "lo";
+  });
+}
+
 }  // namespace
 
-std::vector<MistakenNode> find_mistaken(const Survey& facts) {
+std::vector<MistakenNode> find_mistaken(const spec::Survey& facts) {
   std::vector<MistakenNode> mistaken;
-  for (const SurveyedNode& node : facts.nodes) {
+  if (is_plain_lab(facts)) return mistaken;
+  for (const spec::SurveyedNode& node : facts.nodes) {
     if (!node.machine) continue;
-    for (const SurveyedNode* other = facts.nodes.data(); other != &node; ++other) {
+    for (const spec::SurveyedNode* other = facts.nodes.data(); other != &node; ++other) {
       const auto mac = other->machine ? shared_mac(*other->machine, *node.machine) : std::nullopt;
       if (!mac) continue;
       mistaken.push_back({.node = &node,
@@ -83,15 +93,15 @@ std::vector<MistakenNode> find_mistaken(const Survey& facts) {
                                                   other->machine->hostname, node.machine->hostname)});
       break;
     }
-    const bool is_told = !mistaken.empty() && mistaken.back().node == &node;
-    const ClusterNode* owner = facts.cluster && !is_told ? owner_of_addresses(facts, node) : nullptr;
+    const bool is_reported = !mistaken.empty() && mistaken.back().node == &node;
+    const spec::ClusterNode* owner = facts.cluster && !is_reported ? owner_of_addresses(facts, node) : nullptr;
     if (!owner) continue;
     mistaken.push_back(
         {.node = &node,
          .really = owner->name,
          .is_twice = false,
          .evidence = fmt::format("it has {} and all other addresses of {}; its host name is {}",
-                                 to_string(owner->halves.front().address), owner->name, node.machine->hostname)});
+                                 yoke::to_string(owner->rails.front().address), owner->name, node.machine->hostname)});
   }
   return mistaken;
 }
@@ -125,25 +135,25 @@ AdviceList find_nodes_swapped(const ClusterView& view) {
 
 AdviceList find_wrong_prefixes(const ClusterView& view) {
   AdviceList list;
-  for (const HalfEnd& end : view.halves) {
+  for (const RailEnd& end : view.rails) {
     if (!has_wrong_prefix(view, end)) continue;
-    const int meant = end.wanted ? end.wanted->length : view.halves[end.peers.front()].address->length;
+    const int meant = end.wanted ? end.wanted->length : view.rails[end.peers.front()].address->length;
     list.push_back(
         {.node = end.node->name,
          .subject = end.name,
          .what = fmt::format("{} on {} has the prefix length {} instead of {}", end.title(), end.node->name,
                              end.address->length, meant),
-         .evidence = fmt::format("{}; {} has /{}", to_string(*end.address),
+         .evidence = fmt::format("{}; {} has /{}", yoke::to_string(*end.address),
                                  end.wanted ? "the cluster file" : "its other end", meant),
          .consequence = end.address->length < meant
-                            ? "packets for other networks are sent by this half, and vanish"
+                            ? "packets for other networks are sent by this rail, and vanish"
                             : "the other end may be outside of it: packets there go another way, or nowhere",
          .fix = fmt::format("'yoke link setup', or 'ip addr del {0} dev {2}; ip addr add {1} dev {2}' on {3}",
-                            to_string(*end.address), to_string(Ipv4Prefix{end.address->address, meant}), end.name,
-                            end.node->name),
+                            yoke::to_string(*end.address), yoke::to_string(Ipv4Prefix{end.address->address, meant}),
+                            end.name, end.node->name),
          .rails = {&end}});
   }
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

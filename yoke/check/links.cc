@@ -1,4 +1,4 @@
-// Interfaces, links and addresses of the halves.
+// Interfaces, links and addresses of the rails.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -7,104 +7,108 @@
 #include "yoke/check/rules.h"
 #include "yoke/spec/fabric.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
-bool is_down(const HalfEnd& end) { return end.interface && !end.is_up(); }
+bool is_down(const RailEnd& end) { return end.interface && !end.is_up(); }
 
 // A port that was taken down, and a machine that is off, show as a lost link at the other end: the cause is told there.
-bool is_caused_by_peer(const ClusterView& view, const HalfEnd& end) {
+bool is_caused_by_peer(const ClusterView& view, const RailEnd& end) {
   const auto& cluster = view.facts.cluster;
   const bool behind_switch = end.peers.size() > 1 ||
-                             (cluster && cluster->fabric && cluster->fabric->topology == Topology::kSwitch) ||
-                             (view.facts.cabling && view.facts.cabling->topology == Topology::kSwitch);
+                             (cluster && cluster->fabric && cluster->fabric->topology == spec::Topology::kSwitch) ||
+                             (view.facts.cabling && view.facts.cabling->topology == spec::Topology::kSwitch);
   if (!end.interface->up || behind_switch) return false;  // behind a switch the link is this node's own
   const bool peer_unseen = std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(),
-                                       [](const SurveyedNode& node) { return !node.machine; });
+                                       [](const spec::SurveyedNode& node) { return !node.machine; });
   if (end.peers.empty()) return peer_unseen;
-  const HalfEnd& peer = view.halves[end.peers.front()];
+  const RailEnd& peer = view.rails[end.peers.front()];
   if (!peer.interface) return false;
   // Where both ends only lack the link, the first of them tells it.
-  const bool told_there = peer.interface->up && !peer.interface->carrier && &peer < &end;
-  return !peer.interface->up || told_there;
+  const bool reported_there = peer.interface->up && !peer.interface->carrier && &peer < &end;
+  return !peer.interface->up || reported_there;
 }
 
 // Down on its own account: what the other end, or the machine there, does to it is told there.
-bool is_itself_down(const ClusterView& view, const HalfEnd& end) {
+bool is_itself_down(const ClusterView& view, const RailEnd& end) {
   return is_down(end) && !is_caused_by_peer(view, end);
 }
 
-bool is_whole_port_down(const ClusterView& view, const HalfEnd& end) {
-  if (!end.interface->port) return false;  // which halves make a port is not known
-  const std::vector<const HalfEnd*> halves = view.halves_of(*end.node);
-  return std::all_of(halves.begin(), halves.end(),
-                     [&](const HalfEnd* half) { return half->port != end.port || is_itself_down(view, *half); });
+bool is_whole_port_down(const ClusterView& view, const RailEnd& end) {
+  if (!end.interface->port) return false;  // which rails make a port is not known
+  const std::vector<const RailEnd*> rails = view.rails_of(*end.node);
+  return std::all_of(rails.begin(), rails.end(),
+                     [&](const RailEnd* rail) { return rail->port != end.port || is_itself_down(view, *rail); });
 }
 
 // Where its twin is down as well, by the other end's doing, the two are two faults.
-bool has_twin_up(const ClusterView& view, const HalfEnd& end) {
-  const std::vector<const HalfEnd*> halves = view.halves_of(*end.node);
-  return std::any_of(halves.begin(), halves.end(),
-                     [&](const HalfEnd* half) { return half->port == end.port && half->is_up(); });
+bool has_twin_up(const ClusterView& view, const RailEnd& end) {
+  const std::vector<const RailEnd*> rails = view.rails_of(*end.node);
+  return std::any_of(rails.begin(), rails.end(),
+                     [&](const RailEnd* rail) { return rail->port == end.port && rail->is_up(); });
 }
 
-std::string state_of(const HalfEnd& end) {
+std::string state_of(const RailEnd& end) {
   return fmt::format("{} on {} is {}", end.name, end.node->name,
                      !end.interface->up ? "down (switched off)" : "up, but without carrier");
 }
 
-std::string states_of(const ClusterView& view, const HalfEnd& end) {
+std::string states_of(const ClusterView& view, const RailEnd& end) {
   std::string states = state_of(end);
   for (const std::size_t peer : end.peers) {
-    if (is_down(view.halves[peer])) states += "; " + state_of(view.halves[peer]);
+    if (is_down(view.rails[peer])) states += "; " + state_of(view.rails[peer]);
   }
   return states;
 }
 
-std::string how_to_raise(const HalfEnd& end) {
+std::string how_to_raise(const RailEnd& end) {
   if (!end.interface->up) return fmt::format("'ip link set {} up' on {}", end.name, end.node->name);
   return "push the cable in at both ends until it clicks; try the other cable or port; 'yoke check' again";
 }
 
-// As behind a bridge or a bond over the half, or where the address was given to the wrong port.
-std::string held_elsewhere(const HalfEnd& end) {
+// As behind a bridge or a bond over the rail, or where the address was given to the wrong port.
+std::string held_elsewhere(const RailEnd& end) {
   if (!end.wanted) return "";
-  for (const NetworkInterface& other : end.node->machine->interfaces) {
+  for (const spec::NetworkInterface& other : end.node->machine->interfaces) {
     for (const Ipv4Prefix& address : other.addresses) {
-      if (address.address == end.wanted->address) return fmt::format("; {} has {}", other.name, to_string(address));
+      if (address.address == end.wanted->address)
+        return fmt::format("; {} has {}", other.name, yoke::to_string(address));
     }
   }
   return "";
 }
 
-std::string how_to_address(const ClusterView& view, const HalfEnd& end) {
+std::string how_to_address(const ClusterView& view, const RailEnd& end) {
   if (!end.bond.empty()) {
     return fmt::format(
-        "it is a member of {}, and addresses are the bond's: give {} one, or take the half out ('ip link set "
+        "it is a member of {}, and addresses are the bond's: give {} one, or take the rail out ('ip link set "
         "{} nomaster' on {}) and run 'yoke link setup'",
         end.bond, end.bond, end.name, end.node->name);
   }
-  if (view.facts.cabling) return std::string(kReaddress);
+  if (view.facts.cabling) {
+    return "'yoke link discover -o cluster.yaml --force' proposes an address for it beside the others, 'yoke link "
+           "setup' sets it";
+  }
   if (!end.wanted) return "'yoke link setup' gives each half an address in a network of its own";
-  return fmt::format("'yoke link setup', or 'ip addr add {} dev {}' on {}", to_string(*end.wanted), end.name,
+  return fmt::format("'yoke link setup', or 'ip addr add {} dev {}' on {}", yoke::to_string(*end.wanted), end.name,
                      end.node->name);
 }
 
-Advice shared_with(const HalfEnd& half, const NetworkInterface& outsider) {
-  return {.node = half.node->name,
+Advice shared_with(const RailEnd& rail, const spec::NetworkInterface& outsider) {
+  return {.node = rail.node->name,
           .subject = outsider.name,
-          .what = fmt::format("{} and {} of {} are in one network", half.title(), outsider.name, half.node->name),
-          .evidence = fmt::format("{} has {}, {} has {}", half.name, to_string(*half.address), outsider.name,
-                                  to_string(address_within(outsider, *half.interface))),
+          .what = fmt::format("{} and {} of {} are in one network", rail.title(), outsider.name, rail.node->name),
+          .evidence = fmt::format("{} has {}, {} has {}", rail.name, yoke::to_string(*rail.address), outsider.name,
+                                  yoke::to_string(address_within(outsider, *rail.interface))),
           .consequence =
-              "the kernel sends what is meant for the half by either of them, and which one may change with "
+              "the kernel sends what is meant for the rail by either of them, and which one may change with "
               "every boot: traffic at the rate of the other",
-          .fix = fmt::format("give {} an address in another network, or the half: 'yoke link discover --readdress'",
+          .fix = fmt::format("give {} an address in another network, or the rail: 'yoke link discover --new-addresses'",
                              outsider.name),
-          .rails = {&half}};
+          .rails = {&rail}};
 }
 
-Advice no_port_has_a_link(const SurveyedNode& node) {
+Advice no_port_has_a_link(const spec::SurveyedNode& node) {
   return {.node = node.name,
           .what = fmt::format("no fast port of {} has a link", node.name),
           .evidence = "its fast interfaces are without carrier",
@@ -116,38 +120,45 @@ Advice no_port_has_a_link(const SurveyedNode& node) {
 
 AdviceList find_missing_interfaces(const ClusterView& view) {
   AdviceList list;
-  for (const HalfEnd& end : view.halves) {
+  for (const RailEnd& end : view.rails) {
     if (end.interface) continue;
     std::vector<std::string> fast;
-    for (const NetworkInterface* interface : fast_interfaces(*end.node->machine)) fast.push_back(interface->name);
+    for (const spec::NetworkInterface* interface : spec::fast_interfaces(*end.node->machine))
+      fast.push_back(interface->name);
     list.push_back({.node = end.node->name,
                     .subject = end.name,
                     .what = fmt::format("{} has no interface {}", end.node->name, end.name),
                     .evidence = fast.empty() ? "it has no fast interface of this name"
                                              : fmt::format("its fast interfaces are {}", fmt::join(fast, ", ")),
-                    .consequence = "this half cannot be used, and programs that are told to use it fail",
-                    .fix = "correct 'halves' of this node in the cluster file, or look why the NIC is gone ('lspci')"});
+                    .consequence = "this rail cannot be used, and programs that are set to use it fail",
+                    .fix = "correct 'rails' of this node in the cluster file, or look why the NIC is gone ('lspci')"});
   }
   return list;
 }
 
 AdviceList find_ports_down(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
-    const std::vector<const HalfEnd*> halves = view.halves_of(node);
-    const bool joins = view.facts.nodes.size() > 1 && !view.is_mistaken(node);
-    if (halves.empty() && joins && !fabric_interfaces(*node.machine).empty()) {
+    const std::vector<const RailEnd*> rails = view.rails_of(node);
+    const bool listed = view.facts.cluster && std::ranges::any_of(view.facts.cluster->nodes, [&](const auto& place) {
+                          return place.name == node.name && !place.rails.empty();
+                        });
+    const bool joins = view.facts.nodes.size() > 1 && !view.is_mistaken(node) && !listed;
+    if (rails.empty() && joins && !spec::fabric_interfaces(*node.machine).empty()) {
       list.push_back(no_port_has_a_link(node));
     }
     std::vector<int> told;
-    for (const HalfEnd* end : halves) {
+    for (const RailEnd* end : rails) {
       if (!is_itself_down(view, *end) || !is_whole_port_down(view, *end)) continue;
       if (std::find(told.begin(), told.end(), end->port) != told.end()) continue;
       told.push_back(end->port);
+      // On a server a port is one rail, and is called by its letter.
+      const auto halves = std::ranges::count(rails, end->port, [](const RailEnd* other) { return other->port; });
+      const std::string port = halves == 1 ? end->title() : fmt::format("port {}", end->port);
       list.push_back({.node = node.name,
                       .subject = fmt::format("port {}", end->port),
-                      .what = fmt::format("port {} of {} has no link", end->port, node.name),
+                      .what = fmt::format("{} of {} has no link", port, node.name),
                       .evidence = states_of(view, *end),
                       .consequence = "nothing passes this cable: the nodes cannot work together over it",
                       .fix = how_to_raise(*end)});
@@ -156,18 +167,18 @@ AdviceList find_ports_down(const ClusterView& view) {
   return list;
 }
 
-AdviceList find_halves_down(const ClusterView& view) {
+AdviceList find_rails_down(const ClusterView& view) {
   AdviceList list;
-  for (const HalfEnd& end : view.halves) {
+  for (const RailEnd& end : view.rails) {
     if (!is_itself_down(view, end) || is_whole_port_down(view, end)) continue;
     list.push_back({.node = end.node->name,
                     .subject = end.name,
                     .what = fmt::format("{} on {} has no link{}", end.title(), end.node->name,
-                                        has_twin_up(view, end) ? ", while the port's other half has" : ""),
+                                        has_twin_up(view, end) ? ", while the port's other rail has" : ""),
                     .evidence = states_of(view, end),
-                    .consequence = "half of the cable's bandwidth is gone; what is pinned to this half fails",
+                    .consequence = "half of the cable's bandwidth is gone; what is pinned to this rail fails",
                     .fix = end.interface->up
-                               ? "reboot this node with the cable in place: both halves of a port share one cable, so "
+                               ? "reboot this node with the cable in place: both rails of a port share one cable, so "
                                  "it is not the cable"
                                : how_to_raise(end),
                     .rails = {&end}});
@@ -175,15 +186,15 @@ AdviceList find_halves_down(const ClusterView& view) {
   return list;
 }
 
-AdviceList find_halves_unaddressed(const ClusterView& view) {
+AdviceList find_rails_unaddressed(const ClusterView& view) {
   AdviceList list;
-  for (const HalfEnd& end : view.halves) {
+  for (const RailEnd& end : view.rails) {
     if (!end.is_up() || end.address || !end.needs_ip()) continue;
     list.push_back({.node = end.node->name,
                     .subject = end.name,
                     .what = fmt::format("{} on {} has no IPv4 address", end.title(), end.node->name),
                     .evidence = "the interface is up and has a link, but no address" + held_elsewhere(end),
-                    .consequence = "TCP cannot use this half; RDMA may still, by its link-local GID (RoCE v1), and "
+                    .consequence = "TCP cannot use this rail; RDMA may still, by its link-local GID (RoCE v1), and "
                                    "NCCL may leave it out",
                     .fix = how_to_address(view, end),
                     .rails = {&end}});
@@ -194,17 +205,17 @@ AdviceList find_halves_unaddressed(const ClusterView& view) {
 AdviceList find_double_addresses(const ClusterView& view) {
   AdviceList list;
   for (const DoubleAddress& found : double_addresses(view)) {
-    std::vector<const HalfEnd*> rails = {found.owner};
-    if (const HalfEnd* here = view.find_half(found.node->name, found.interface->name)) rails.push_back(here);
+    std::vector<const RailEnd*> rails = {found.owner};
+    if (const RailEnd* here = view.find_rail(found.node->name, found.interface->name)) rails.push_back(here);
     list.push_back({.node = found.node->name,
                     .subject = found.interface->name,
                     .what = fmt::format("{} on {} has the address of {} on {}", found.interface->name, found.node->name,
                                         found.owner->name, found.owner->node->name),
-                    .evidence = fmt::format("both have {}", to_string(found.address)),
+                    .evidence = fmt::format("both have {}", yoke::to_string(found.address)),
                     .consequence = "packets to this address go to one or the other as it happens: connections hang or "
                                    "end on the wrong machine",
                     .fix = fmt::format("take {} from {} on {} ('ip addr del'), then 'yoke link setup'",
-                                       to_string(found.address), found.interface->name, found.node->name),
+                                       yoke::to_string(found.address), found.interface->name, found.node->name),
                     .rails = std::move(rails)});
   }
   return list;
@@ -212,13 +223,14 @@ AdviceList find_double_addresses(const ClusterView& view) {
 
 AdviceList find_other_addresses(const ClusterView& view) {
   AdviceList list;
-  for (const HalfEnd& end : view.halves) {
+  for (const RailEnd& end : view.rails) {
     if (!end.address || !end.wanted || end.address->address == end.wanted->address) continue;
     list.push_back(
         {.node = end.node->name,
          .subject = end.name,
-         .what = fmt::format("{} on {} has another address than the cluster file says", end.title(), end.node->name),
-         .evidence = fmt::format("{} there, {} in the file", to_string(*end.address), to_string(*end.wanted)),
+         .what = fmt::format("{} on {} has another address than in the cluster file", end.title(), end.node->name),
+         .evidence =
+             fmt::format("{} there, {} in the file", yoke::to_string(*end.address), yoke::to_string(*end.wanted)),
          .consequence = "programs that take addresses from the cluster file do not find this node",
          .fix = "'yoke link setup' sets the file's address; or write the real one into the file",
          .rails = {&end}});
@@ -228,10 +240,10 @@ AdviceList find_other_addresses(const ClusterView& view) {
 
 AdviceList find_other_subnets(const ClusterView& view) {
   AdviceList list;
-  for (const HalfEnd& end : view.halves) {
+  for (const RailEnd& end : view.rails) {
     if (!end.works() || end.peers.empty()) continue;
     for (const std::size_t index : end.peers) {
-      const HalfEnd& peer = view.halves[index];
+      const RailEnd& peer = view.rails[index];
       if (!peer.works() || peer.address->network() == end.address->network()) continue;
       // Told of the end that is not as the cluster file has it; without its word, of the second.
       const bool is_as_wanted = end.wanted ? end.wanted->network() == end.address->network() : &end < &peer;
@@ -241,13 +253,13 @@ AdviceList find_other_subnets(const ClusterView& view) {
            .subject = end.name,
            .what = fmt::format("{} on {} is in another network than its other end on {}", end.title(), end.node->name,
                                peer.node->name),
-           .evidence = fmt::format("{} on {}, {} on {}", to_string(*end.address), end.node->name,
-                                   to_string(*peer.address), peer.node->name),
-           .consequence = "IP does not pass this half, and RoCE v2 does not connect over it",
+           .evidence = fmt::format("{} on {}, {} on {}", yoke::to_string(*end.address), end.node->name,
+                                   yoke::to_string(*peer.address), peer.node->name),
+           .consequence = "IP does not pass this rail, and RoCE v2 does not connect over it",
            .fix = view.facts.cabling
-                      ? std::string(kReaddress)
+                      ? std::string(kNewAddresses)
                       : fmt::format("give both ends addresses of one network ('yoke link setup'), such as {}",
-                                    to_string(end.wanted.value_or(*peer.address).network())),
+                                    yoke::to_string(end.wanted.value_or(*peer.address).network())),
            .rails = {&end, &peer}});
       break;
     }
@@ -257,35 +269,36 @@ AdviceList find_other_subnets(const ClusterView& view) {
 
 AdviceList find_shared_subnets(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
-    const std::vector<const HalfEnd*> halves = view.halves_of(node);
-    for (std::size_t i = 0; i < halves.size(); ++i) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
+    const std::vector<const RailEnd*> rails = view.rails_of(node);
+    for (std::size_t i = 0; i < rails.size(); ++i) {
       const auto other = std::find_if(
-          halves.begin() + static_cast<std::ptrdiff_t>(i) + 1, halves.end(),
-          [&](const HalfEnd* half) { return shared_subnet(*halves[i], *half) && !has_wrong_prefix(view, *half); });
-      if (other == halves.end() || has_wrong_prefix(view, *halves[i])) continue;
-      const HalfEnd& moved = **other;
-      const auto shared = *shared_subnet(*halves[i], moved);
-      list.push_back({.node = node.name,
-                      .subject = moved.name,
-                      .what = fmt::format("two halves of {} are in one network", node.name),
-                      .evidence = fmt::format("{} has {}, {} has {}", halves[i]->name, to_string(shared.first),
-                                              moved.name, to_string(shared.second)),
-                      .consequence = "the kernel sends everything of this network by one of them and answers for both: "
-                                     "TCP gets one half, and connections bound to the other can hang",
-                      .fix = moved.wanted == shared.second
-                                 ? "the cluster file has it so: 'yoke link discover --readdress' proposes a network "
-                                   "for each half, 'yoke link setup' makes them"
-                             : view.facts.cabling ? std::string(kReaddress)
-                                                  : "give each half a network of its own: 'yoke link setup'",
-                      .rails = {halves[i], &moved}});
+          rails.begin() + static_cast<std::ptrdiff_t>(i) + 1, rails.end(),
+          [&](const RailEnd* rail) { return shared_subnet(*rails[i], *rail) && !has_wrong_prefix(view, *rail); });
+      if (other == rails.end() || has_wrong_prefix(view, *rails[i])) continue;
+      const RailEnd& moved = **other;
+      const auto shared = *shared_subnet(*rails[i], moved);
+      list.push_back(
+          {.node = node.name,
+           .subject = moved.name,
+           .what = fmt::format("two rails of {} are in one network", node.name),
+           .evidence = fmt::format("{} has {}, {} has {}", rails[i]->name, yoke::to_string(shared.first), moved.name,
+                                   yoke::to_string(shared.second)),
+           .consequence = "the kernel sends everything of this network by one of them and answers for both: "
+                          "TCP gets one rail, and connections bound to the other can hang",
+           .fix = moved.wanted == shared.second
+                      ? "the cluster file has it so: 'yoke link discover --new-addresses' proposes a network "
+                        "for each rail, 'yoke link setup' makes them"
+                  : view.facts.cabling ? std::string(kNewAddresses)
+                                       : "give each half a network of its own: 'yoke link setup'",
+           .rails = {rails[i], &moved}});
     }
-    for (const HalfEnd* half : halves) {
-      const NetworkInterface* outsider = outsider_in_network(view, *half);
-      if (outsider) list.push_back(shared_with(*half, *outsider));
+    for (const RailEnd* rail : rails) {
+      const spec::NetworkInterface* outsider = outsider_in_network(view, *rail);
+      if (outsider) list.push_back(shared_with(*rail, *outsider));
     }
   }
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

@@ -6,12 +6,12 @@
 #include "yoke/check/machine_cases_testing.h"
 #include "yoke/check/nccl_log.h"
 
-namespace yoke {
+namespace yoke::check {
 
 // Lines of spark-a, after those of other cases.
 inline Break says(std::vector<std::string> lines) {
-  return [lines = std::move(lines)](Survey& facts) {
-    if (!facts.log) facts.log = NcclLog{};
+  return [lines = std::move(lines)](spec::Survey& facts) {
+    if (!facts.log) facts.log = spec::NcclLog{};
     for (const std::string& line : lines) {
       const bool bare = line.starts_with('#') || line.starts_with(' ');
       add_nccl_log(*facts.log, (bare ? "" : "spark-a:10:10 [0] NCCL ") + line + "\n");
@@ -38,7 +38,7 @@ inline std::vector<RuleCase> log_cases() {
        ""},
       {"nccl-log-cut", "AfterTheStart", says({"INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId f01000 - Init START"}),
        ""},
-      {"nccl-one-half", "OneDevice",
+      {"nccl-one-rail", "OneDevice",
        says({"INFO NET/IB : Using [0]rocep1s0f1:1/RoCE [RO]; OOB enP7s7:192.168.1.15<0>"}), kA, "rocep1s0f1"},
       {"nccl-gid-link-local", "Gid0",
        says({"INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>",
@@ -51,4 +51,4 @@ inline std::vector<RuleCase> log_cases() {
   };
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

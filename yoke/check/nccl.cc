@@ -11,7 +11,7 @@
 #include "yoke/check/differences.h"
 #include "yoke/check/rules.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 // Major times ten plus minor, as in sm_121; nothing for what is no such number.
@@ -23,7 +23,7 @@ std::optional<int> number_after(std::string_view text, std::string_view prefix) 
   return failure == std::errc{} && number > 0 ? std::optional(number) : std::nullopt;
 }
 
-std::optional<int> capability_of(const Gpu& gpu) {  // "12.1" to 121
+std::optional<int> capability_of(const spec::Gpu& gpu) {  // "12.1" to 121
   const std::vector<std::string> parts = split(gpu.compute_capability.value_or(""), '.');
   if (parts.size() != 2) return std::nullopt;
   const auto major = number_after(parts[0], "");
@@ -34,7 +34,7 @@ std::optional<int> capability_of(const Gpu& gpu) {  // "12.1" to 121
 
 // CUDA's rule: machine code runs on GPUs of the same major number and no smaller minor one; with the suffix 'a' on its
 // own GPU only; PTX is compiled for any GPU that is not older.
-bool has_code_for(const NcclBuild& build, int gpu) {
+bool has_code_for(const spec::NcclBuild& build, int gpu) {
   for (const std::string& code : build.architectures) {
     const auto number = number_after(code, "sm_");
     if (!number) continue;
@@ -47,7 +47,7 @@ bool has_code_for(const NcclBuild& build, int gpu) {
 }
 
 // "2.28.9+cuda13.0" to {2, 28, 9}.
-std::array<int, 3> version_of(const NcclBuild& build) {
+std::array<int, 3> version_of(const spec::NcclBuild& build) {
   std::array<int, 3> version{};
   const std::vector<std::string> parts =
       split(build.version.value_or("").substr(0, build.version.value_or("").find('+')), '.');
@@ -73,7 +73,7 @@ constexpr std::array kBadBuilds = {
 };
 constexpr std::array kFirstWithRings = {2, 30, 7};
 
-std::string described(const NcclBuild& build) {
+std::string described(const spec::NcclBuild& build) {
   return fmt::format("{} ({}{})", build.path, build.version.value_or("unknown version"),
                      build.build_id ? ", build " + build.build_id->substr(0, 8) : "");
 }
@@ -82,13 +82,13 @@ std::string described(const NcclBuild& build) {
 
 AdviceList find_nccl_without_architecture(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     std::set<int> gpus;
-    for (const Gpu& gpu : node.machine->gpus) {
+    for (const spec::Gpu& gpu : node.machine->gpus) {
       if (const auto capability = capability_of(gpu)) gpus.insert(*capability);
     }
-    for (const NcclBuild& build : node.machine->nccl) {
+    for (const spec::NcclBuild& build : node.machine->nccl) {
       if (build.architectures.empty() && build.ptx.empty()) continue;  // could not be read
       for (const int gpu : gpus) {
         if (has_code_for(build, gpu)) continue;
@@ -110,9 +110,9 @@ AdviceList find_nccl_without_architecture(const ClusterView& view) {
 
 AdviceList find_bad_nccl_builds(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || !is_gb10(*node.machine)) continue;
-    for (const NcclBuild& build : node.machine->nccl) {
+    for (const spec::NcclBuild& build : node.machine->nccl) {
       const std::array<int, 3> version = version_of(build);
       const auto bad = std::find_if(kBadBuilds.begin(), kBadBuilds.end(), [&](const BadBuild& row) {
         return version >= row.least && version <= row.most && build.build_id.value_or("").starts_with(row.build_id);
@@ -132,17 +132,18 @@ AdviceList find_bad_nccl_builds(const ClusterView& view) {
 AdviceList find_nccl_without_rings(const ClusterView& view) {
   AdviceList list;
   const auto& cluster = view.facts.cluster;
-  if (!cluster || !cluster->fabric || cluster->fabric->topology != Topology::kRing || view.lab) return list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  if (!cluster || !cluster->fabric || cluster->fabric->topology != spec::Topology::kRing || view.lab) return list;
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || node.machine->nccl.empty()) continue;
     const auto& builds = node.machine->nccl;
-    if (std::any_of(builds.begin(), builds.end(), [](const NcclBuild& b) { return version_of(b) >= kFirstWithRings; }))
+    if (std::any_of(builds.begin(), builds.end(),
+                    [](const spec::NcclBuild& b) { return version_of(b) >= kFirstWithRings; }))
       continue;
     list.push_back({.node = node.name,
                     .subject = builds.front().path,
                     .what = fmt::format("no NCCL library on {} can use a ring of cables", node.name),
                     .evidence = fmt::format("the newest wanted is 2.30.7; there is {}", described(builds.front())),
-                    .consequence = "NCCL pairs halves that are not cabled to each other: ibv_modify_qp error 110",
+                    .consequence = "NCCL pairs rails that are not cabled to each other: ibv_modify_qp error 110",
                     .fix = "2.30.7 or newer with NCCL_IB_SUBNET_AWARE_ROUTING=1 and NCCL_IB_MERGE_NICS=0"});
   }
   return list;
@@ -152,7 +153,7 @@ AdviceList find_differing_nccls(const ClusterView& view) {
   const auto difference = find_difference(view.facts, "NCCL");
   if (!difference) return {};
   const std::string& first = difference->values[0].nodes.front();
-  const SurveyedNode* other = view.find_node(difference->values[1].nodes.front());
+  const spec::SurveyedNode* other = view.find_node(difference->values[1].nodes.front());
   if (!other->machine || other->machine->nccl.empty()) return {};  // two nodes of one name
   return {{.node = other->name,
            .subject = other->machine->nccl.front().path,
@@ -162,4 +163,4 @@ AdviceList find_differing_nccls(const ClusterView& view) {
            .fix = "install the same package on all nodes, or use one container image by its digest"}};
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

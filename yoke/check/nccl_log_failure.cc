@@ -9,7 +9,7 @@
 #include "yoke/check/nccl_log_read.h"
 #include "yoke/check/rules.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 enum class Tells {
@@ -49,17 +49,17 @@ constexpr std::array kTelling = {
     Telling{{"out of memory"},
             Tells::kAlways,
             "the GPU has no memory left for NCCL's buffers",
-            "give the job less of it; on unified memory drop the page cache ('yoke check' tells where it is held)"},
+            "give the job less of it; on unified memory drop the page cache ('yoke check' shows what holds it)"},
     Telling{{"no socket interface found", "no usable listening interface"},
             Tells::kAlways,
             "NCCL found no interface to meet the other ranks by",
             "NCCL_SOCKET_IFNAME names none that is up and has an address: unset it or name one ('yoke check')"},
-    Telling{
-        {"call to connect", "connect to "},
-        Tells::kAlways,
-        "a rank could not be reached over TCP",
-        "refused: that rank has ended, and its own log says why; timed out or no route: the ranks meet by an interface "
-        "that does not lead there (NCCL_SOCKET_IFNAME; never docker0), or a firewall is between ('yoke check')"},
+    Telling{{"call to connect", "connect to "},
+            Tells::kAlways,
+            "a rank could not be reached over TCP",
+            "refused: that rank has ended, and its own log has the reason; timed out or no route: the ranks meet by an "
+            "interface "
+            "that does not lead there (NCCL_SOCKET_IFNAME; never docker0), or a firewall is between ('yoke check')"},
     Telling{{"async fatal event"},
             Tells::kAlways,
             "an RDMA device failed under the job",
@@ -67,11 +67,11 @@ constexpr std::array kTelling = {
     Telling{{"got completion"},
             Tells::kAlways,
             "an RDMA transfer failed",
-            "'yoke check' looks at the halves; where the other rank ended first, its own log says why"},
+            "'yoke check' looks at the rails; where the other rank ended first, its own log has the reason"},
     Telling{{"timed out", "timeout"},
             Tells::kAlways,
-            "a rank waited in vain for another",
-            "look at the log of the rank that did not answer; where all are silent, 'yoke check' looks at the halves"},
+            "a rank waited for another until its time was up",
+            "look at the log of the rank that did not answer; where all are silent, 'yoke check' looks at the rails"},
     Telling{{"cuda failure"},
             Tells::kUntilReady,
             "a CUDA call failed",
@@ -79,7 +79,7 @@ constexpr std::array kTelling = {
     Telling{{"closed by remote peer", "connection reset"},
             Tells::kUntilReady,
             "another rank ended first",
-            "its own log says why: give the logs of all ranks"},
+            "its own log has the reason: give the logs of all ranks"},
 };
 
 // What PyTorch and vLLM print when ranks waited for each other in vain; NCCL itself is silent then.
@@ -96,8 +96,8 @@ constexpr std::array kWaits = {
     Wait{
         {"collective operation timeout", "RPC call to sample_tokens timed out", "RPC call to execute_model timed out"},
         "the job hung in a collective",
-        "a rank that ended or failed before, or went another way, keeps the others waiting: the logs of all ranks tell "
-        "which (SeqNum and OpType of each); where all wait in the same one, 'yoke check' looks at the halves. On a "
+        "a rank that ended or failed before, or went another way, keeps the others waiting: the logs of all ranks show "
+        "which (SeqNum and OpType of each); where all wait in the same one, 'yoke check' looks at the rails. On a "
         "Spark, pip's nvidia-nccl-cu13 2.28.9 hung after some 20 minutes of load where libnccl2 2.28.9 of DGX OS ran "
         "on: try another build"},
 };
@@ -129,10 +129,10 @@ Advice failure(std::optional<std::string> node, std::string what, std::string ev
           .fix = std::move(fix)};
 }
 
-std::optional<Advice> failure_by_warning(const NcclLog& log, Tells tells) {
+std::optional<Advice> failure_by_warning(const spec::NcclLog& log, Tells tells) {
   for (const Telling& telling : kTelling) {
     if (telling.tells != tells) continue;
-    for (const NcclWarning& warning : log.warnings) {
+    for (const spec::NcclWarning& warning : log.warnings) {
       if (!has_any(in_small_letters(warning.text), telling.words)) continue;
       return failure(warning.host, std::string(telling.what), warning.text, std::string(telling.fix));
     }
@@ -140,7 +140,7 @@ std::optional<Advice> failure_by_warning(const NcclLog& log, Tells tells) {
   return std::nullopt;
 }
 
-std::optional<Advice> failure_by_wait(const NcclLog& log) {
+std::optional<Advice> failure_by_wait(const spec::NcclLog& log) {
   if (!log.error) return std::nullopt;
   for (const Wait& wait : kWaits) {
     if (!has_any(*log.error, wait.words)) continue;
@@ -152,13 +152,17 @@ std::optional<Advice> failure_by_wait(const NcclLog& log) {
 
 }  // namespace
 
-bool tells_of_error(std::string_view line) {
-  return has_any(line, kCallFailed) ||
-         std::any_of(kWaits.begin(), kWaits.end(), [&](const Wait& wait) { return has_any(line, wait.words); });
+std::vector<std::string_view> failure_words() {
+  std::vector<std::string_view> words(kCallFailed.begin(), kCallFailed.end());
+  for (const Wait& wait : kWaits) {
+    std::copy_if(wait.words.begin(), wait.words.end(), std::back_inserter(words),
+                 [](std::string_view word) { return !word.empty(); });
+  }
+  return words;
 }
 
 AdviceList find_nccl_failures(const ClusterView& view) {
-  const NcclLog& log = *view.facts.log;
+  const spec::NcclLog& log = *view.facts.log;
   const bool failed = !log.complete || log.error;
   if (auto advice = failure_by_warning(log, Tells::kAlways)) return {*advice};
   if (auto advice = failure_by_wait(log)) return {*advice};
@@ -169,7 +173,7 @@ AdviceList find_nccl_failures(const ClusterView& view) {
   }
   if (!log.error) return {};
   return {failure({}, "a call of NCCL failed", *log.error,
-                  "no warning in the log says why: run with NCCL_DEBUG=INFO, and give the logs of all ranks")};
+                  "no warning in the log gives the reason: run with NCCL_DEBUG=INFO, and give the logs of all ranks")};
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

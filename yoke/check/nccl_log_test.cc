@@ -3,9 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "yoke/base/error_testing.h"
 #include "yoke/check/nccl_log_testing.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 using testing::ElementsAre;
@@ -14,10 +15,10 @@ using testing::IsEmpty;
 using testing::Not;
 
 TEST(NcclLog, GoodIsSaidInWordsAndNothingIsWrong) {
-  const NcclLog log = load_nccl_log("good");
+  const spec::NcclLog log = load_nccl_log("good");
   const std::string words = describe(log);
   EXPECT_THAT(words, HasSubstr("NCCL 2.28.9+cuda13.0, 2 ranks\n"));
-  EXPECT_THAT(words, HasSubstr("RDMA over rocep1s0f1 and roceP2p1s0f1 (both halves)"));
+  EXPECT_THAT(words, HasSubstr("RDMA over rocep1s0f1 and roceP2p1s0f1 (both rails)"));
   EXPECT_THAT(words, HasSubstr("1 by NET/IB/0, 1 by NET/IB/1"));
   EXPECT_THAT(words, HasSubstr("enP7s7:192.168.1.15\n"));
   EXPECT_THAT(words, HasSubstr("4096 bytes (Ethernet MTU 9000)"));
@@ -26,39 +27,39 @@ TEST(NcclLog, GoodIsSaidInWordsAndNothingIsWrong) {
   EXPECT_THAT(rules_of(log), IsEmpty());
 }
 
-TEST(NcclLog, OneHalfIsTold) {
-  const NcclLog log = load_nccl_log("one-half");
-  EXPECT_THAT(describe(log), HasSubstr("RDMA over rocep1s0f1 (one half only)"));
-  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
+TEST(NcclLog, OneRailIsReported) {
+  const spec::NcclLog log = load_nccl_log("one-rail");
+  EXPECT_THAT(describe(log), HasSubstr("RDMA over rocep1s0f1 (one rail only)"));
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-rail"));
 }
 
-TEST(NcclLog, TwoHalvesWithAllChannelsOnOneAreOneHalfToo) {
-  NcclLog log = load_nccl_log("good");
+TEST(NcclLog, TwoRailsWithAllChannelsOnOneAreOneRailToo) {
+  spec::NcclLog log = load_nccl_log("good");
   log.hosts.begin()->second.channels = {{"NET/IB/0", 8}};
-  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
-  EXPECT_THAT(describe(log), HasSubstr("(one half only)"));
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-rail"));
+  EXPECT_THAT(describe(log), HasSubstr("(one rail only)"));
 }
 
-TEST(NcclLog, APluginsChannelsAreJudgedAsNcclsOwn) {
-  NcclLog log = load_nccl_log("plugin-one-half");
-  EXPECT_THAT(describe(log), HasSubstr("RDMA over rocep1s0f1 and roceP2p1s0f1 (one half only)"));
-  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
+TEST(NcclLog, APluginsChannelsAreEvaluatedAsNcclsOwn) {
+  spec::NcclLog log = load_nccl_log("plugin-one-rail");
+  EXPECT_THAT(describe(log), HasSubstr("RDMA over rocep1s0f1 and roceP2p1s0f1 (one rail only)"));
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-rail"));
   log.hosts.begin()->second.channels["NET/IBext_v10/1"] = 1;
-  EXPECT_THAT(describe(log), HasSubstr("(both halves)"));
+  EXPECT_THAT(describe(log), HasSubstr("(both rails)"));
   EXPECT_THAT(rules_of(log), IsEmpty());
 }
 
-TEST(NcclLog, AMergedDeviceOfOnePciDomainIsOneHalf) {
-  const NcclLog log = load_nccl_log("merged-one-half");
-  EXPECT_THAT(describe(log), HasSubstr("(one half only)"));
-  const std::vector<Finding> findings = judge(log);
+TEST(NcclLog, AMergedDeviceOfOnePciDomainIsOneRail) {
+  const spec::NcclLog log = load_nccl_log("merged-one-rail");
+  EXPECT_THAT(describe(log), HasSubstr("(one rail only)"));
+  const std::vector<spec::Finding> findings = evaluate(log);
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].rule, "nccl-one-half");
+  EXPECT_EQ(findings[0].rule, "nccl-one-rail");
   EXPECT_THAT(findings[0].evidence, HasSubstr("2 by NET/IB/4, all on rocep1s0f0 and rocep1s0f1"));
 }
 
-TEST(NcclLog, HalvesMergedByForceAreBoth) {
-  NcclLog log = load_nccl_log("merged");
+TEST(NcclLog, RailsMergedByForceAreBoth) {
+  spec::NcclLog log = load_nccl_log("merged");
   log.hosts.begin()->second.virtual_devices = {{4, {"rocep1s0f0", "roceP2p1s0f0"}}};
   log.hosts.begin()->second.channels = {{"NET/IB/4", 4}};
   EXPECT_THAT(describe(log), HasSubstr("rocep1s0f0+roceP2p1s0f0 as one device\n"));
@@ -66,54 +67,54 @@ TEST(NcclLog, HalvesMergedByForceAreBoth) {
 }
 
 TEST(NcclLog, ChannelsOfANumberThatNothingExplainsAreNotGuessed) {
-  NcclLog log = load_nccl_log("good");
+  spec::NcclLog log = load_nccl_log("good");
   log.hosts.begin()->second.channels = {{"NET/IB/7", 4}};
-  EXPECT_THAT(describe(log), HasSubstr("(both halves)"));
+  EXPECT_THAT(describe(log), HasSubstr("(both rails)"));
   EXPECT_THAT(rules_of(log), IsEmpty());
 }
 
 TEST(NcclLog, TcpIsTheWorstAndTheReasonIsGiven) {
-  const NcclLog log = load_nccl_log("tcp");
+  const spec::NcclLog log = load_nccl_log("tcp");
   EXPECT_THAT(describe(log), HasSubstr("TCP (NET/Socket) over enP7s7:192.168.0.111: no RDMA"));
   EXPECT_THAT(describe(log), HasSubstr("plugin: /opt/hpcx/"));
-  const std::vector<Finding> findings = judge(log);
+  const std::vector<spec::Finding> findings = evaluate(log);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "nccl-tcp");
-  EXPECT_EQ(findings[0].severity, Severity::kFault);
+  EXPECT_EQ(findings[0].severity, spec::Severity::kError);
   EXPECT_THAT(findings[0].evidence, HasSubstr("No device found"));
   EXPECT_THAT(findings[0].fix, HasSubstr("/dev/infiniband"));
 }
 
-TEST(NcclLog, MergedPortsAreNotTakenForMergedHalves) {
-  const NcclLog log = load_nccl_log("merged");
+TEST(NcclLog, MergedPortsAreNotTakenForMergedRails) {
+  const spec::NcclLog log = load_nccl_log("merged");
   EXPECT_THAT(describe(log), HasSubstr("rocep1s0f0+rocep1s0f1 as one device: the ports of one PCI domain"));
-  EXPECT_THAT(describe(log), HasSubstr("(both halves)"));
+  EXPECT_THAT(describe(log), HasSubstr("(both rails)"));
   EXPECT_THAT(rules_of(log), IsEmpty());
 }
 
-TEST(NcclLog, AnUnaddressedHalfStillCarriesAndIsAWarning) {
-  const NcclLog log = load_nccl_log("unaddressed-half");
+TEST(NcclLog, AnUnaddressedRailStillCarriesAndIsAWarning) {
+  const spec::NcclLog log = load_nccl_log("unaddressed-rail");
   EXPECT_THAT(describe(log), HasSubstr("roceP2p1s0f1 index 0 (link-local)"));
-  const std::vector<Finding> findings = judge(log);
+  const std::vector<spec::Finding> findings = evaluate(log);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "nccl-gid-link-local");
   EXPECT_EQ(findings[0].subject, "roceP2p1s0f1");
-  EXPECT_EQ(findings[0].severity, Severity::kWarning);
+  EXPECT_EQ(findings[0].severity, spec::Severity::kWarning);
 }
 
-TEST(NcclLog, ARingThatCollapsedIsToldWithTheFailedConnection) {
-  const NcclLog log = load_nccl_log("ring-collapse");
-  EXPECT_THAT(describe(log), HasSubstr("no communicator came to be"));
+TEST(NcclLog, ARingThatCollapsedIsReportedWithTheFailedConnection) {
+  const spec::NcclLog log = load_nccl_log("ring-collapse");
+  EXPECT_THAT(describe(log), HasSubstr("no communicator was made"));
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-ring-collapse", "nccl-connect"));
 }
 
-TEST(NcclLog, AFailureIsToldByItsCauseNotByWhatFollowedOnOtherRanks) {
-  const NcclLog log = load_nccl_log("no-kernel-image");
-  EXPECT_THAT(describe(log), HasSubstr("no communicator came to be"));
-  const std::vector<Finding> findings = judge(log);
+TEST(NcclLog, AFailureIsReportedByItsCauseNotByWhatFollowedOnOtherRanks) {
+  const spec::NcclLog log = load_nccl_log("no-kernel-image");
+  EXPECT_THAT(describe(log), HasSubstr("no communicator was made"));
+  const std::vector<spec::Finding> findings = evaluate(log);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "nccl-failed");
-  EXPECT_EQ(findings[0].severity, Severity::kFault);
+  EXPECT_EQ(findings[0].severity, spec::Severity::kError);
   EXPECT_EQ(findings[0].node, "spark-a");
   EXPECT_THAT(findings[0].what, HasSubstr("no code for this GPU"));
   EXPECT_THAT(findings[0].evidence, HasSubstr("Cuda failure 209"));
@@ -136,8 +137,8 @@ TEST(NcclLog, FailuresAreExplainedInWords) {
       {"something that nobody has seen", "NCCL failed"},
   };
   for (const auto& [warning, words] : cases) {
-    const std::vector<Finding> findings =
-        judge(parse_nccl_log(std::string("a:1:1 [0] init.cc:9 NCCL WARN ") + warning + "\n"));
+    const std::vector<spec::Finding> findings =
+        evaluate(parse_nccl_log(std::string("a:1:1 [0] init.cc:9 NCCL WARN ") + warning + "\n"));
     ASSERT_EQ(findings.size(), 1U) << warning;
     EXPECT_EQ(findings[0].rule, "nccl-failed");
     EXPECT_THAT(findings[0].what, HasSubstr(words));
@@ -145,15 +146,15 @@ TEST(NcclLog, FailuresAreExplainedInWords) {
   }
 }
 
-TEST(NcclLog, AnErrorThatTheJobItselfTellsIsAFailureAlsoAfterAGoodStart) {
-  NcclLog log = load_nccl_log("good");
+TEST(NcclLog, AnErrorThatTheJobItselfReportsIsAFailureAlsoAfterAGoodStart) {
+  spec::NcclLog log = load_nccl_log("good");
   add_nccl_log(log, "spark-a: Test NCCL failure common.cu:1005 'unhandled system error'\n");
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-failed"));
 }
 
 TEST(NcclLog, AJobThatHungInACollectiveHasFailedAlsoAfterAGoodStart) {
-  NcclLog log = load_nccl_log("hung");
-  const std::vector<Finding> findings = judge(log);
+  spec::NcclLog log = load_nccl_log("hung");
+  const std::vector<spec::Finding> findings = evaluate(log);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "nccl-failed");
   EXPECT_EQ(findings[0].what, "the job hung in a collective");
@@ -161,20 +162,20 @@ TEST(NcclLog, AJobThatHungInACollectiveHasFailedAlsoAfterAGoodStart) {
   EXPECT_THAT(findings[0].fix, HasSubstr("nvidia-nccl-cu13"));
   // What follows on another rank when the first gives up is not the cause.
   add_nccl_log(log, "b:1:1 [0] socket.cc:58 NCCL WARN socketProgress: Connection closed by remote peer a<4000>\n");
-  EXPECT_EQ(judge(log)[0].what, "the job hung in a collective");
-  EXPECT_THAT(judge(log)[0].evidence, HasSubstr("NCCL warned: socketProgress"));
+  EXPECT_EQ(evaluate(log)[0].what, "the job hung in a collective");
+  EXPECT_THAT(evaluate(log)[0].evidence, HasSubstr("NCCL warned: socketProgress"));
   // What broke a connection is.
   add_nccl_log(log, "b:1:1 [0] net_ib.cc:9 NCCL WARN NET/IB: Got completion with status=IBV_WC_RETRY_EXC_ERR(12)\n");
   EXPECT_THAT(rules_of(log), ElementsAre("nccl-connect"));
 }
 
-TEST(NcclLog, RanksThatNeverMetAreToldFromThoseThatHung) {
+TEST(NcclLog, RanksThatNeverMetAreDistinguishedFromThoseThatHung) {
   for (const char* const line :
        {"torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.",
         "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms",
         "torch.distributed.DistBackendError: [1] is setting up NCCL communicator and retrieving ncclUniqueId from "
         "[0]"}) {
-    const std::vector<Finding> findings = judge(parse_nccl_log(line));
+    const std::vector<spec::Finding> findings = evaluate(parse_nccl_log(line));
     ASSERT_EQ(findings.size(), 1U) << line;
     EXPECT_EQ(findings[0].what, "the ranks never met");
     EXPECT_THAT(findings[0].fix, HasSubstr("MASTER_ADDR"));
@@ -184,25 +185,25 @@ TEST(NcclLog, RanksThatNeverMetAreToldFromThoseThatHung) {
 TEST(NcclLog, ErrorsOfPyTorchAreFailures) {
   for (const char* const line : {"torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1691",
                                  "ncclRemoteError: remote process exited or there was a network error"}) {
-    NcclLog log = load_nccl_log("good");
+    spec::NcclLog log = load_nccl_log("good");
     add_nccl_log(log, line);
     ASSERT_THAT(rules_of(log), ElementsAre("nccl-failed")) << line;
-    EXPECT_EQ(judge(log)[0].what, "a call of NCCL failed");
+    EXPECT_EQ(evaluate(log)[0].what, "a call of NCCL failed");
   }
 }
 
 TEST(NcclLog, AStartWithoutAnEndWasCutOrHungAndALogThatShowsNeitherIsNoFinding) {
   const std::string start = "a:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 busId f01000 - Init START\n";
-  const std::vector<Finding> findings = judge(parse_nccl_log(start));
+  const std::vector<spec::Finding> findings = evaluate(parse_nccl_log(start));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "nccl-log-cut");
-  EXPECT_EQ(findings[0].severity, Severity::kWarning);
+  EXPECT_EQ(findings[0].severity, spec::Severity::kWarning);
   EXPECT_THAT(findings[0].what, HasSubstr("it was cut here, or the job hung"));
   EXPECT_EQ(findings[0].evidence, "comm 0x1 rank 0 nranks 2 busId f01000 - Init START");
   EXPECT_THAT(findings[0].fix, HasSubstr("were all 2 ranks started?"));
   EXPECT_THAT(describe(parse_nccl_log(start)), HasSubstr("ends before Init COMPLETE"));
-  EXPECT_THAT(describe(parse_nccl_log(start)), Not(HasSubstr("no communicator came to be")));
-  const NcclLog neither = parse_nccl_log("a:1:1 [0] NCCL INFO NET/IB : Using network IB\n");
+  EXPECT_THAT(describe(parse_nccl_log(start)), Not(HasSubstr("no communicator was made")));
+  const spec::NcclLog neither = parse_nccl_log("a:1:1 [0] NCCL INFO NET/IB : Using network IB\n");
   EXPECT_THAT(rules_of(neither), IsEmpty());
   EXPECT_THAT(describe(neither), Not(HasSubstr("communicator")));
 }
@@ -217,10 +218,10 @@ TEST(NcclLog, ASlowResultOfNcclTestsIsTheProofOfTheDegradedState) {
   const std::string large =
       "  1073741824  268435456   float     sum      -1  379412    2.83    2.83      0   379020     "
       "2.83    2.83      0\n";
-  const NcclLog log = parse_nccl_log(ranks + small + large + "# Avg bus bandwidth    : 2.72\n");
+  const spec::NcclLog log = parse_nccl_log(ranks + small + large + "# Avg bus bandwidth    : 2.72\n");
   EXPECT_EQ(log.lines, 5);
   EXPECT_THAT(describe(log), HasSubstr("nccl-tests: 2.83 GB/s with 1 GiB, 2.72 GB/s on average on the bus"));
-  const std::vector<Finding> findings = judge(log);
+  const std::vector<spec::Finding> findings = evaluate(log);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "nccl-slow");
   EXPECT_THAT(findings[0].what, HasSubstr("2.83 GB/s on the bus between 2 machines with NVIDIA GB10, 11%"));
@@ -253,11 +254,11 @@ TEST(NcclLog, TheFormsOfNccl24AreRead) {
       "b:1:1 [0] NCCL INFO NET/IB : No device found.\n"
       "b:1:1 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.2<0>\n";
   ASSERT_THAT(rules_of(parse_nccl_log(found)), ElementsAre("nccl-tcp", "nccl-tcp")) << "no 'Using network' is said";
-  EXPECT_EQ(judge(parse_nccl_log(found))[0].evidence,
+  EXPECT_EQ(evaluate(parse_nccl_log(found))[0].evidence,
             "NET/IB : No device found.; NET/Socket : Using [0]eth0:10.0.0.1<0>");
-  const NcclLog log = parse_nccl_log("a:1:1 [3] NCCL INFO Ring 00 : 35 -> 34 [send] via NET/Socket/0\n");
+  const spec::NcclLog log = parse_nccl_log("a:1:1 [3] NCCL INFO Ring 00 : 35 -> 34 [send] via NET/Socket/0\n");
   ASSERT_THAT(rules_of(log), ElementsAre("nccl-tcp"));
-  EXPECT_EQ(judge(log)[0].evidence, "Ring 00 : 35 -> 34 [send] via NET/Socket/0") << "a line of the log";
+  EXPECT_EQ(evaluate(log)[0].evidence, "Ring 00 : 35 -> 34 [send] via NET/Socket/0") << "a line of the log";
 }
 
 TEST(NcclLog, ChosenSocketsOfOneMachineAreNotUsed) {
@@ -275,34 +276,34 @@ TEST(NcclLog, ChosenSocketsOfOneMachineAreNotUsed) {
 }
 
 TEST(NcclLog, LinesWithoutTheirBeginningAreKnownByTheirText) {
-  const NcclLog log = parse_nccl_log(
+  const spec::NcclLog log = parse_nccl_log(
       "NET/IB : Using [0]rocep1s0f0:1/RoCE [1]roceP2p1s0f0:1/RoCE [RO]; OOB enP7s7:192.168.1.15<0>\n"
       "Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0\nChannel 4 of the television came via cable\n");
   EXPECT_EQ(log.lines, 2);
-  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-half"));
+  EXPECT_THAT(rules_of(log), ElementsAre("nccl-one-rail"));
 }
 
 TEST(NcclLog, AllCausesOfAnErrorAreNamedTheLikeliestFirst) {
   const std::string warning =
       "a:1:1 [0] net_ib.cc:9 NCCL WARN NET/IB: Got completion with status=IBV_WC_RETRY_EXC_ERR(12)\n";
-  const std::string at_once = judge(parse_nccl_log(warning))[0].fix;
+  const std::string at_once = evaluate(parse_nccl_log(warning))[0].fix;
   EXPECT_LT(at_once.find("GID"), at_once.find("MTU"));
   EXPECT_LT(at_once.find("MTU"), at_once.find("cable"));
   const std::string row = "1073741824 268435456 float sum -1 49000 21.9 21.9 0 49000 21.9 21.9 0\n";
-  const std::string later = judge(parse_nccl_log(row + warning))[0].fix;
+  const std::string later = evaluate(parse_nccl_log(row + warning))[0].fix;
   EXPECT_LT(later.find("MTU"), later.find("GID")) << "it had worked";
   const std::string modify =
       "a:1:1 [0] ibvwrap.cc:9 NCCL WARN Call to ibv_modify_qp failed with error Connection timed out\n";
-  EXPECT_THAT(judge(parse_nccl_log(modify))[0].fix, Not(HasSubstr("CROSS_NIC")));
+  EXPECT_THAT(evaluate(parse_nccl_log(modify))[0].fix, Not(HasSubstr("CROSS_NIC")));
   const std::string devices =
       "a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [2]mlx5_2:1/RoCE [3]mlx5_3:1/RoCE [RO]; "
       "OOB "
       "eno1:10.0.0.1<0>\n";
-  EXPECT_THAT(judge(parse_nccl_log(devices + modify))[0].fix, HasSubstr("NCCL_CROSS_NIC=0"));
+  EXPECT_THAT(evaluate(parse_nccl_log(devices + modify))[0].fix, HasSubstr("NCCL_CROSS_NIC=0"));
 }
 
 TEST(NcclLog, WarningsOfJobsThatRunWellAreNoFindings) {
-  NcclLog log = load_nccl_log("good");
+  spec::NcclLog log = load_nccl_log("good");
   add_nccl_log(log,
                "a:1:1 [0] net_ib.cc:179 NCCL WARN NET/IB : rocep1s0f0:1 Got non-fatal async event: GID change(18)\n"
                "a:1:1 [0] socket.cc:58 NCCL WARN socketProgress: Connection closed by remote peer b<4000>\n"
@@ -312,29 +313,43 @@ TEST(NcclLog, WarningsOfJobsThatRunWellAreNoFindings) {
 }
 
 TEST(NcclLog, OverriddenRoutesAloneAreHowARingWorks) {
-  NcclLog log = load_nccl_log("good");
+  spec::NcclLog log = load_nccl_log("good");
   log.route_overrides = 4;
   EXPECT_THAT(rules_of(log), IsEmpty());
 }
 
-TEST(NcclLog, SmallPacketsAreTold) {
+TEST(NcclLog, SmallPacketsAreReported) {
   std::string text = "a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n";
   text += "a:1:1 [0] NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 576 mtu 3 GID 3 (0/1064A8C0FFFF0000)\n";
   EXPECT_THAT(rules_of(parse_nccl_log(text)), ElementsAre("nccl-mtu-small"));
 }
 
 TEST(NcclLog, GpuDirectAndNvlinkAreNamedOnAServer) {
-  const NcclLog log = parse_nccl_log(
+  const spec::NcclLog log = parse_nccl_log(
       "b300:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE [RO]; OOB eno1:10.0.0.1<0>\n"
       "b300:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
       "b300:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n");
   EXPECT_THAT(describe(log), HasSubstr("on (1 channels)"));
   EXPECT_THAT(describe(log), HasSubstr("1 by NET/IB/0, 1 by P2P"));
-  EXPECT_THAT(describe(log), Not(HasSubstr("half")));
+  EXPECT_THAT(describe(log), Not(HasSubstr("rail")));
   EXPECT_THAT(rules_of(log), IsEmpty());
+}
+
+TEST(NcclLog, LinesThatOnlyLookLikeJsonAreReadAsTheyAre) {
+  const std::string line = "a:1:1 [0] NCCL INFO Init START";
+  EXPECT_EQ(parse_nccl_log("{\"log\":\"" + line + "\"}").hosts.count("a"), 1);
+  EXPECT_EQ(parse_nccl_log("{\"log\"} " + line).hosts.count("a"), 1);
+}
+
+TEST(NcclLog, ATextThatTakesMoreTimeThanAllowedIsAnError) {
+  std::string text;
+  for (int i = 0; i < 1'000'000; ++i) text += "NCCL INFO x\n";
+  spec::NcclLog log;
+  EXPECT_ERROR(add_nccl_log(log, text, std::chrono::nanoseconds(0)), ErrorCode::kExhausted,
+               "reading the log takes more than 0.0 s of processor time");
 }
 
 TEST(NcclLog, TextWithoutNcclHasNoLines) { EXPECT_EQ(parse_nccl_log("hello\nworld").lines, 0); }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::check

@@ -6,20 +6,20 @@
 
 #include "yoke/check/rules.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
-AdviceList failures_of(const ClusterView& view, NodeFailureKind kind, std::string_view what,
+AdviceList failures_of(const ClusterView& view, spec::NodeFailureKind kind, std::string_view what,
                        std::string_view consequence) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.failure || node.failure->kind != kind) continue;
     list.push_back({.node = node.name,
                     .subject = {},
                     .what = fmt::format(fmt::runtime(what), node.name),
                     .evidence = node.failure->message,
                     .consequence = std::string(consequence),
-                    .fix = node.failure->hint.empty() ? "'yoke cluster reach' tells more" : node.failure->hint});
+                    .fix = node.failure->hint.empty() ? "'yoke cluster reach' shows more" : node.failure->hint});
   }
   return list;
 }
@@ -30,15 +30,15 @@ struct NamedAddress {
   Ipv4 address;
 };
 
-std::vector<NamedAddress> addresses_in_file(const ClusterNode& place) {
+std::vector<NamedAddress> addresses_in_file(const spec::ClusterNode& place) {
   std::vector<NamedAddress> all;
   if (const auto address = parse_ipv4(place.address)) all.push_back({"address", *address});
-  for (const Half& half : place.halves) all.push_back({"halves", half.address.address});
+  for (const spec::Rail& rail : place.rails) all.push_back({"rails", rail.address.address});
   return all;
 }
 
-const NetworkInterface* holder_of(const Machine& machine, Ipv4 address) {
-  for (const NetworkInterface& interface : machine.interfaces) {
+const spec::NetworkInterface* holder_of(const spec::Machine& machine, Ipv4 address) {
+  for (const spec::NetworkInterface& interface : machine.interfaces) {
     for (const Ipv4Prefix& own : interface.addresses) {
       if (own.address == address) return &interface;
     }
@@ -47,19 +47,19 @@ const NetworkInterface* holder_of(const Machine& machine, Ipv4 address) {
 }
 
 struct Held {
-  const SurveyedNode* node;
+  const spec::SurveyedNode* node;
   NamedAddress address;
-  const NetworkInterface* interface;
+  const spec::NetworkInterface* interface;
 };
 
 std::vector<Held> held_addresses(const ClusterView& view) {
   std::vector<Held> held;
   if (!view.facts.cluster) return held;
-  for (const ClusterNode& place : view.facts.cluster->nodes) {
-    const SurveyedNode* node = view.find_node(place.name);
+  for (const spec::ClusterNode& place : view.facts.cluster->nodes) {
+    const spec::SurveyedNode* node = view.find_node(place.name);
     if (!node || !node->machine) continue;
     for (const NamedAddress& address : addresses_in_file(place)) {
-      if (const NetworkInterface* interface = holder_of(*node->machine, address.address)) {
+      if (const spec::NetworkInterface* interface = holder_of(*node->machine, address.address)) {
         held.push_back({node, address, interface});
       }
     }
@@ -72,29 +72,30 @@ bool is_loopback(Ipv4 address) { return (address.value >> 24U) == 127; }
 }  // namespace
 
 AdviceList find_nodes_asking(const ClusterView& view) {
-  return failures_of(view, NodeFailureKind::kAsks, "ssh to {} asks a question",
+  return failures_of(view, spec::NodeFailureKind::kAsks, "ssh to {} asks a question",
                      "nothing can be started there without somebody at the keyboard, and it was not checked");
 }
 
 AdviceList find_nodes_unreachable(const ClusterView& view) {
-  return failures_of(view, NodeFailureKind::kUnreachable, "{} does not answer", "it was not checked");
+  return failures_of(view, spec::NodeFailureKind::kUnreachable, "{} does not answer", "it was not checked");
 }
 
 AdviceList find_nodes_unread(const ClusterView& view) {
-  return failures_of(view, NodeFailureKind::kOther, "the facts of {} could not be read", "it was not checked");
+  return failures_of(view, spec::NodeFailureKind::kOther, "the facts of {} could not be read", "it was not checked");
 }
 
 AdviceList find_wifi_addresses(const ClusterView& view) {
   AdviceList list;
   for (const Held& held : held_addresses(view)) {
-    if (held.interface->kind != InterfaceKind::kWifi) continue;
-    list.push_back({.node = held.node->name,
-                    .subject = held.interface->name,
-                    .what = fmt::format("the cluster file reaches {} over Wi-Fi", held.node->name),
-                    .evidence = fmt::format("{} ('{}' in the file) belongs to {}", to_string(held.address.address),
-                                            held.address.key, held.interface->name),
-                    .consequence = "slow, and lost whenever the Wi-Fi is; names from mDNS usually lead here",
-                    .fix = "write the wired port's address into the cluster file"});
+    if (held.interface->kind != spec::InterfaceKind::kWifi) continue;
+    list.push_back(
+        {.node = held.node->name,
+         .subject = held.interface->name,
+         .what = fmt::format("the cluster file reaches {} over Wi-Fi", held.node->name),
+         .evidence = fmt::format("{} ('{}' in the file) belongs to {}", yoke::to_string(held.address.address),
+                                 held.address.key, held.interface->name),
+         .consequence = "slow, and lost whenever the Wi-Fi is; names from mDNS usually lead here",
+         .fix = "write the wired port's address into the cluster file"});
   }
   return list;
 }
@@ -103,13 +104,14 @@ AdviceList find_bridge_addresses(const ClusterView& view) {
   AdviceList list;
   for (const Held& held : held_addresses(view)) {
     if (!is_container_bridge(*held.interface)) continue;
-    list.push_back({.node = held.node->name,
-                    .subject = held.interface->name,
-                    .what = fmt::format("the cluster file gives {} the address of a container bridge", held.node->name),
-                    .evidence = fmt::format("{} ('{}' in the file) belongs to {}, and every machine has such a one",
-                                            to_string(held.address.address), held.address.key, held.interface->name),
-                    .consequence = "each node then talks to itself; mpirun hangs without a word",
-                    .fix = "write the wired port's address into the cluster file"});
+    list.push_back(
+        {.node = held.node->name,
+         .subject = held.interface->name,
+         .what = fmt::format("the cluster file gives {} the address of a container bridge", held.node->name),
+         .evidence = fmt::format("{} ('{}' in the file) belongs to {}, and every machine has such a one",
+                                 yoke::to_string(held.address.address), held.address.key, held.interface->name),
+         .consequence = "each node then talks to itself; mpirun hangs without a word",
+         .fix = "write the wired port's address into the cluster file"});
   }
   return list;
 }
@@ -117,9 +119,9 @@ AdviceList find_bridge_addresses(const ClusterView& view) {
 namespace {
 
 // The cluster's nodes have each address once, but for loopback and the bridges of containers.
-bool is_of_another(const ClusterView& view, const SurveyedNode& node, Ipv4 address) {
+bool is_of_another(const ClusterView& view, const spec::SurveyedNode& node, Ipv4 address) {
   if (is_loopback(address) || holder_of(*node.machine, address)) return false;
-  return std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(), [&](const SurveyedNode& other) {
+  return std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(), [&](const spec::SurveyedNode& other) {
     return &other != &node && other.machine && holder_of(*other.machine, address);
   });
 }
@@ -128,9 +130,9 @@ bool is_of_another(const ClusterView& view, const SurveyedNode& node, Ipv4 addre
 
 AdviceList find_wrong_names(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
-    for (const NameTrial& trial : node.names) {
-      const SurveyedNode* meant = view.find_node(trial.name);
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
+    for (const spec::NameLookup& trial : node.names) {
+      const spec::SurveyedNode* meant = view.find_node(trial.name);
       if (!meant || !meant->machine || trial.addresses.empty()) continue;
       if (view.is_mistaken(*meant)) continue;  // the name may well be right
       const bool found =
@@ -140,7 +142,7 @@ AdviceList find_wrong_names(const ClusterView& view) {
       // Programs take the first.
       if (found && !is_of_another(view, *meant, trial.addresses.front())) continue;
       std::vector<std::string> addresses;
-      for (const Ipv4 address : trial.addresses) addresses.push_back(to_string(address));
+      for (const Ipv4 address : trial.addresses) addresses.push_back(yoke::to_string(address));
       list.push_back({.node = node.name,
                       .subject = trial.name,
                       .what = fmt::format("on {} the name {} leads to another machine", node.name, trial.name),
@@ -153,4 +155,4 @@ AdviceList find_wrong_names(const ClusterView& view) {
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

@@ -1,4 +1,4 @@
-// What passes the halves, by their settings and by what was tried: MTU, pings, connections.
+// What passes the rails, by their settings and by what was tried: MTU, pings, connections.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -8,17 +8,17 @@
 
 #include "yoke/check/rules.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 // The MTU of an interface over InfiniBand is that of IP alone, with limits of its own (4092, 65520).
-bool has_mtu_to_judge(const HalfEnd& end) { return end.is_up() && end.is_ethernet(); }
+bool has_mtu_to_evaluate(const RailEnd& end) { return end.is_up() && end.is_ethernet(); }
 
 // The peer whose MTU shows that this end's is the wrong one; null where it is not.
-const HalfEnd* mtu_witness(const ClusterView& view, const HalfEnd& end) {
-  if (!has_mtu_to_judge(end)) return nullptr;
+const RailEnd* mtu_witness(const ClusterView& view, const RailEnd& end) {
+  if (!has_mtu_to_evaluate(end)) return nullptr;
   for (const std::size_t index : end.peers) {
-    const HalfEnd& peer = view.halves[index];
+    const RailEnd& peer = view.rails[index];
     if (!peer.is_up() || peer.interface->mtu == end.interface->mtu) continue;
     const bool peer_right = peer.interface->mtu == view.mtu_wanted();
     const bool end_right = end.interface->mtu == view.mtu_wanted();
@@ -27,23 +27,23 @@ const HalfEnd* mtu_witness(const ClusterView& view, const HalfEnd& end) {
   return nullptr;
 }
 
-bool differs_somewhere(const ClusterView& view, const HalfEnd& end) {
+bool differs_somewhere(const ClusterView& view, const RailEnd& end) {
   return std::any_of(end.peers.begin(), end.peers.end(), [&](std::size_t index) {
-    const HalfEnd& peer = view.halves[index];
+    const RailEnd& peer = view.rails[index];
     return peer.is_up() && peer.interface->mtu != end.interface->mtu;
   });
 }
 
 // The ends between which a trial was made, where both work and should hear each other.
 struct Ends {
-  const HalfEnd* from = nullptr;
-  const HalfEnd* to = nullptr;
+  const RailEnd* from = nullptr;
+  const RailEnd* to = nullptr;
 };
-std::optional<Ends> ends_of(const ClusterView& view, const SurveyedNode& node, const PathTrial& path) {
-  const HalfEnd* from = view.find_half(node.name, path.interface);
+std::optional<Ends> ends_of(const ClusterView& view, const spec::SurveyedNode& node, const spec::PathProbe& path) {
+  const RailEnd* from = view.find_rail(node.name, path.interface);
   if (!from) return std::nullopt;
   for (const std::size_t index : from->peers) {
-    const HalfEnd& to = view.halves[index];
+    const RailEnd& to = view.rails[index];
     if (to.node->name == path.peer && are_joined(*from, to) && to.address->address == path.peer_address) {
       return Ends{from, &to};
     }
@@ -53,13 +53,13 @@ std::optional<Ends> ends_of(const ClusterView& view, const SurveyedNode& node, c
 
 // From outside it cannot be seen which end swallows a connection. The one that is called does as a rule; where only
 // the caller drops packets at all, it is the caller.
-const HalfEnd& swallows_at(const Ends& ends) {
+const RailEnd& swallows_at(const Ends& ends) {
   const bool caller = ends.from->node->drops_packets == true && ends.to->node->drops_packets == false;
   return caller ? *ends.from : *ends.to;
 }
 
 // The end that swallows everything: nothing is answered, and one of the two drops packets.
-const HalfEnd* swallows_all_at(const PathTrial& path, const Ends& ends) {
+const RailEnd* swallows_all_at(const spec::PathProbe& path, const Ends& ends) {
   if (path.small != false || path.connects == true) return nullptr;
   const bool caller = ends.from->node->drops_packets == true, called = ends.to->node->drops_packets == true;
   if (caller == called) return nullptr;
@@ -73,23 +73,23 @@ std::string same_mac_of(const Ends& ends) {
 }
 
 std::string filters_of(const Ends& ends) {
-  for (const HalfEnd* end : {ends.to, ends.from}) {
+  for (const RailEnd* end : {ends.to, ends.from}) {
     if (end->node->drops_packets == true) return fmt::format("; a packet filter on {} drops packets", end->node->name);
   }
   return "";
 }
 
-// How a firewall is told to let a half's packets in.
+// How a firewall is told to let a rail's packets in.
 std::string opening_of(const std::string& firewall, const std::string& interface) {
   if (firewall == "ufw") return fmt::format("'ufw allow in on {}'", interface);
   if (firewall == "firewalld") return fmt::format("'firewall-cmd --zone=trusted --add-interface={}'", interface);
   return "'nft list ruleset' shows the rule";
 }
 
-using TrialVisitor = std::function<void(const SurveyedNode&, const PathTrial&, const Ends&)>;
+using TrialVisitor = std::function<void(const spec::SurveyedNode&, const spec::PathProbe&, const Ends&)>;
 void for_each_trial(const ClusterView& view, const TrialVisitor& visit) {
-  for (const SurveyedNode& node : view.facts.nodes) {
-    for (const PathTrial& path : node.paths) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
+    for (const spec::PathProbe& path : node.paths) {
       if (const auto ends = ends_of(view, node, path)) visit(node, path, *ends);
     }
   }
@@ -99,8 +99,8 @@ void for_each_trial(const ClusterView& view, const TrialVisitor& visit) {
 
 AdviceList find_differing_mtus(const ClusterView& view) {
   AdviceList list;
-  for (const HalfEnd& end : view.halves) {
-    const HalfEnd* peer = mtu_witness(view, end);
+  for (const RailEnd& end : view.rails) {
+    const RailEnd* peer = mtu_witness(view, end);
     if (!peer) continue;
     list.push_back(
         {.node = end.node->name,
@@ -120,11 +120,11 @@ AdviceList find_differing_mtus(const ClusterView& view) {
 
 AdviceList find_small_mtus(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     std::vector<std::string> names;
     int least = view.mtu_wanted();
-    for (const HalfEnd* end : view.halves_of(node)) {
-      if (!has_mtu_to_judge(*end) || end->interface->mtu >= view.mtu_wanted() || differs_somewhere(view, *end))
+    for (const RailEnd* end : view.rails_of(node)) {
+      if (!has_mtu_to_evaluate(*end) || end->interface->mtu >= view.mtu_wanted() || differs_somewhere(view, *end))
         continue;
       names.push_back(end->name);
       least = std::min(least, end->interface->mtu);
@@ -138,7 +138,9 @@ AdviceList find_small_mtus(const ClusterView& view) {
          .consequence = "RoCE packets carry 1024 bytes instead of 4096: some percent of the rate, and more "
                         "work for the processor with TCP",
          .fix = view.facts.cabling
-                    ? fmt::format("set mtu: {} in the cluster file, then 'yoke link setup'", view.mtu_wanted())
+                    ? fmt::format("'yoke link setup' sets MTU {}, which the cluster file of 'yoke link discover -o "
+                                  "cluster.yaml' asks for",
+                                  view.mtu_wanted())
                     : fmt::format("set MTU {} at both ends: 'yoke link setup'", view.mtu_wanted())});
   }
   return list;
@@ -146,11 +148,11 @@ AdviceList find_small_mtus(const ClusterView& view) {
 
 AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
   AdviceList list;
-  std::set<const HalfEnd*> told;
-  for_each_trial(view, [&](const SurveyedNode& node, const PathTrial& path, const Ends& ends) {
+  std::set<const RailEnd*> told;
+  for_each_trial(view, [&](const spec::SurveyedNode& node, const spec::PathProbe& path, const Ends& ends) {
     const bool allowed = ends.from->interface->mtu >= path.large_size && ends.to->interface->mtu >= path.large_size;
     if (path.small != true || path.large != false || !allowed || told.contains(ends.to)) return;
-    told.insert(ends.from);  // the way back would be told once more
+    told.insert(ends.from);  // the way back would be reported once more
     list.push_back(
         {.node = node.name,
          .subject = path.interface,
@@ -166,22 +168,23 @@ AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
   return list;
 }
 
-AdviceList find_silent_halves(const ClusterView& view) {
-  AdviceList list = find_halves_unheard(view);
-  std::set<const HalfEnd*> told;
-  for_each_trial(view, [&](const SurveyedNode& node, const PathTrial& path, const Ends& ends) {
+AdviceList find_silent_rails(const ClusterView& view) {
+  AdviceList list = find_rails_unheard(view);
+  std::set<const RailEnd*> told;
+  for_each_trial(view, [&](const spec::SurveyedNode& node, const spec::PathProbe& path, const Ends& ends) {
     if (path.small != false || path.connects == true || told.contains(ends.to)) return;
     told.insert(ends.from);
     list.push_back(
         {.node = node.name,
          .subject = path.interface,
          .what = fmt::format("{} on {} does not reach its other end on {}", ends.from->title(), node.name, path.peer),
-         .evidence = fmt::format("no answer from {} ({}), although both ends are up and in one network{}",
-                                 to_string(path.peer_address), ends.to->name, same_mac_of(ends) + filters_of(ends)),
-         .consequence = "this half carries nothing",
-         .fix =
-             "'yoke link discover' shows who is cabled to whom: crossed cables, VLANs of a switch; if that is right, "
-             "a firewall that drops all, or a pinned neighbour ('ip neigh show nud permanent') on either",
+         .evidence =
+             fmt::format("no answer from {} ({}), although both ends are up and in one network{}",
+                         yoke::to_string(path.peer_address), ends.to->name, same_mac_of(ends) + filters_of(ends)),
+         .consequence = "this rail carries nothing",
+         .fix = "'yoke link discover' shows which ports are cabled to each other: crossed cables, VLANs of a switch; "
+                "if that is right, "
+                "a firewall that drops all, or a pinned neighbour ('ip neigh show nud permanent') on either",
          .rails = {ends.from, ends.to}});
   });
   return list;
@@ -189,30 +192,30 @@ AdviceList find_silent_halves(const ClusterView& view) {
 
 AdviceList find_firewalls(const ClusterView& view) {
   struct Blocked {
-    std::vector<const HalfEnd*> ends;
+    std::vector<const RailEnd*> ends;
     std::string evidence;  // of the first
   };
-  std::vector<std::pair<const SurveyedNode*, Blocked>> blocked;
-  const auto tell = [&](const HalfEnd& end, const std::string& evidence) {
+  std::vector<std::pair<const spec::SurveyedNode*, Blocked>> blocked;
+  const auto tell = [&](const RailEnd& end, const std::string& evidence) {
     auto found = std::ranges::find(blocked, end.node, [](const auto& pair) { return pair.first; });
     if (found == blocked.end()) found = blocked.insert(found, {end.node, {{}, evidence}});
-    std::vector<const HalfEnd*>& ends = found->second.ends;
+    std::vector<const RailEnd*>& ends = found->second.ends;
     if (std::ranges::find(ends, &end) == ends.end()) ends.push_back(&end);
   };
-  for_each_trial(view, [&](const SurveyedNode& node, const PathTrial& path, const Ends& ends) {
+  for_each_trial(view, [&](const spec::SurveyedNode& node, const spec::PathProbe& path, const Ends& ends) {
     if (goes_elsewhere(*ends.to, *ends.from)) return;  // where the answer goes elsewhere, it is lost on its way back
-    if (const HalfEnd* end = swallows_all_at(path, ends)) {
+    if (const RailEnd* end = swallows_all_at(path, ends)) {
       tell(*end, fmt::format("no answer between {} and {} ({}), and a packet filter on {} drops packets", node.name,
-                             path.peer, to_string(path.peer_address), end->node->name));
+                             path.peer, yoke::to_string(path.peer_address), end->node->name));
     } else if (path.small == true && path.connects == false) {
       tell(swallows_at(ends), fmt::format("{} on {} answers pings of {}, but not connections",
-                                          to_string(path.peer_address), path.peer, node.name));
+                                          yoke::to_string(path.peer_address), path.peer, node.name));
     }
   });
   // A filter that resets connections looks like a port that nobody serves, but for when somebody does.
-  for (const HalfMeasurement& way :
-       view.facts.measurement ? view.facts.measurement->halves : std::vector<HalfMeasurement>{}) {
-    const HalfEnd* end = refusing_end(view, way);
+  for (const spec::RailMeasurement& way :
+       view.facts.measurement ? view.facts.measurement->rails : std::vector<spec::RailMeasurement>{}) {
+    const RailEnd* end = refusing_end(view, way);
     if (end) tell(*end, fmt::format("while measuring, where yoke itself listened: {}", *way.failure));
   }
   AdviceList list;
@@ -220,7 +223,7 @@ AdviceList find_firewalls(const ClusterView& view) {
     const std::string firewall = node->machine->firewall.value_or("");
     if (!firewall.empty()) found.evidence += fmt::format("; {} is active on {}", firewall, node->name);
     std::set<std::string> names, openings;
-    for (const HalfEnd* end : found.ends) {
+    for (const RailEnd* end : found.ends) {
       names.insert(end->name);
       openings.insert(opening_of(firewall, end->name));
     }
@@ -236,4 +239,4 @@ AdviceList find_firewalls(const ClusterView& view) {
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

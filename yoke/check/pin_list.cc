@@ -8,7 +8,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 // NCCL's lists hold prefixes unless they begin with '='; the others' hold whole names.
@@ -25,17 +25,18 @@ constexpr std::array kPins = {
 // Where only this node has no address in it, that has its own rule.
 bool is_known(const ClusterView& view, const Ipv4Prefix& network) {
   const auto contains = [&](const Ipv4Prefix& own) { return network.contains(own.address); };
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
-    for (const NetworkInterface& interface : node.machine->interfaces) {
+    for (const spec::NetworkInterface& interface : node.machine->interfaces) {
       if (std::any_of(interface.addresses.begin(), interface.addresses.end(), contains)) return true;
     }
   }
-  return std::any_of(view.halves.begin(), view.halves.end(),
-                     [&](const HalfEnd& end) { return end.wanted && contains(*end.wanted); });
+  return std::any_of(view.rails.begin(), view.rails.end(),
+                     [&](const RailEnd& end) { return end.wanted && contains(*end.wanted); });
 }
 
-Pin read_pin(const ClusterView& view, const PinKind& kind, const SurveyedNode& node, const NetworkSetting& setting) {
+Pin read_pin(const ClusterView& view, const PinKind& kind, const spec::SurveyedNode& node,
+             const spec::NetworkSetting& setting) {
   Pin pin{.kind = &kind, .node = &node, .setting = &setting, .match = kind.match, .entries = {}};
   std::string_view list = trim(setting.value);
   if (list.starts_with('^')) {
@@ -67,10 +68,10 @@ bool is_pin(std::string_view variable) {
 std::vector<std::string> Pin::names() const {
   std::vector<std::string> found;
   if (kind->names != PinNames::kRdmaDevices) {
-    for (const NetworkInterface& interface : node->machine->interfaces) found.push_back(interface.name);
+    for (const spec::NetworkInterface& interface : node->machine->interfaces) found.push_back(interface.name);
   }
   if (kind->names != PinNames::kInterfaces) {
-    for (const RdmaDevice& device : node->machine->rdma_devices) found.push_back(device.name);
+    for (const spec::RdmaDevice& device : node->machine->rdma_devices) found.push_back(device.name);
   }
   return found;
 }
@@ -96,12 +97,12 @@ std::set<std::string> Pin::chosen() const {
   return left;
 }
 
-const NetworkInterface* Pin::interface(const std::string& name) const {
-  return kind->names == PinNames::kRdmaDevices ? nullptr : find_interface(*node->machine, name);
+const spec::NetworkInterface* Pin::interface(const std::string& name) const {
+  return kind->names == PinNames::kRdmaDevices ? nullptr : spec::find_interface(*node->machine, name);
 }
 
-const RdmaDevice* Pin::rdma_device(const std::string& name) const {
-  return kind->names == PinNames::kInterfaces ? nullptr : find_rdma_device(*node->machine, name);
+const spec::RdmaDevice* Pin::rdma_device(const std::string& name) const {
+  return kind->names == PinNames::kInterfaces ? nullptr : spec::find_rdma_device(*node->machine, name);
 }
 
 std::string Pin::place() const {
@@ -114,9 +115,9 @@ std::string Pin::write(const std::vector<std::string>& names) const {
 
 std::vector<Pin> pins_of(const ClusterView& view) {
   std::vector<Pin> pins;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
-    for (const NetworkSetting& setting : node.machine->settings) {
+    for (const spec::NetworkSetting& setting : node.machine->settings) {
       for (const PinKind& kind : kPins) {
         if (setting.name == kind.variable) pins.push_back(read_pin(view, kind, node, setting));
       }
@@ -125,4 +126,4 @@ std::vector<Pin> pins_of(const ClusterView& view) {
   return pins;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

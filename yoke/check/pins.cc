@@ -13,56 +13,56 @@
 #include "yoke/check/pin_list.h"
 #include "yoke/check/rules.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 // Whether a job between nodes can use it: a device with an active port, an interface with a link and an address that is
 // no container's bridge; every machine has those, and loopback, with the same address.
 bool is_usable(const Pin& pin, const std::string& name) {
-  const RdmaDevice* device = pin.rdma_device(name);
+  const spec::RdmaDevice* device = pin.rdma_device(name);
   if (device && device->state == "ACTIVE") return true;
-  const NetworkInterface* interface = pin.interface(name);
-  return interface && interface->up && interface->carrier && interface->kind != InterfaceKind::kLoopback &&
+  const spec::NetworkInterface* interface = pin.interface(name);
+  return interface && interface->up && interface->carrier && interface->kind != spec::InterfaceKind::kLoopback &&
          !is_container_bridge(*interface) && !(interface->addresses.empty() && interface->ipv6_addresses.empty());
 }
 
 std::string why_unusable(const Pin& pin, const std::string& name) {
-  const NetworkInterface* interface = pin.interface(name);
+  const spec::NetworkInterface* interface = pin.interface(name);
   if (!interface) return fmt::format("{} has no active port", name);
   if (is_container_bridge(*interface)) return fmt::format("{} is a container bridge, which every machine has", name);
-  if (interface->kind == InterfaceKind::kLoopback) return fmt::format("{} leads to no other machine", name);
+  if (interface->kind == spec::InterfaceKind::kLoopback) return fmt::format("{} leads to no other machine", name);
   return fmt::format("{} has no {}", name, interface->up && interface->carrier ? "address" : "link");
 }
 
-// What is pinned is a half in use, or a fast port while none has a link: then other rules tell what is wrong with it.
-bool is_told_as_half(const ClusterView& view, const Pin& pin, const std::string& name) {
-  const RdmaDevice* device = pin.rdma_device(name);
+// What is pinned is a rail in use, or a fast port while none has a link: then other rules tell what is wrong with it.
+bool is_reported_as_rail(const ClusterView& view, const Pin& pin, const std::string& name) {
+  const spec::RdmaDevice* device = pin.rdma_device(name);
   const std::string interface = device ? device->interface.value_or("") : name;
-  if (view.find_half(pin.node->name, interface)) return true;
-  const NetworkInterface* found = find_interface(*pin.node->machine, interface);
-  const std::vector<const HalfEnd*> halves = view.halves_of(*pin.node);
-  return (device || (found && found->half)) &&
-         std::none_of(halves.begin(), halves.end(), [](const HalfEnd* end) { return end->is_up(); });
+  if (view.find_rail(pin.node->name, interface)) return true;
+  const spec::NetworkInterface* found = spec::find_interface(*pin.node->machine, interface);
+  const std::vector<const RailEnd*> rails = view.rails_of(*pin.node);
+  return (device || (found && found->rail)) &&
+         std::none_of(rails.begin(), rails.end(), [](const RailEnd* end) { return end->is_up(); });
 }
 
-// The names to pin instead: the halves' devices for RDMA, their interfaces for TCP, and to meet by the first of these,
+// The names to pin instead: the rails' devices for RDMA, their interfaces for TCP, and to meet by the first of these,
 // which in a ring does not lead to every node.
-std::vector<std::string> names_of_halves(const ClusterView& view, const Pin& pin) {
+std::vector<std::string> names_of_rails(const ClusterView& view, const Pin& pin) {
   std::vector<std::string> names;
-  for (const HalfEnd* end : view.halves_of(*pin.node)) {
+  for (const RailEnd* end : view.rails_of(*pin.node)) {
     if (!end->works()) continue;
     if (pin.kind->names == PinNames::kInterfaces) names.push_back(end->handle());
     if (pin.kind->names != PinNames::kInterfaces && end->rdma) names.push_back(end->rdma->name);
   }
   const auto& cluster = view.facts.cluster;
-  const bool ring = cluster && cluster->fabric && cluster->fabric->topology == Topology::kRing;
+  const bool ring = cluster && cluster->fabric && cluster->fabric->topology == spec::Topology::kRing;
   const bool meets = pin.kind->variable.ends_with("_SOCKET_IFNAME");
   if (meets && !names.empty()) names.resize(ring ? 0 : 1);
   return names;
 }
 
 // What turns RDMA off for NCCL; empty: this setting does not.
-std::string how_rdma_is_off(const NetworkSetting& setting) {
+std::string how_rdma_is_off(const spec::NetworkSetting& setting) {
   const std::string value(trim(setting.value));
   if (setting.name == "NCCL_IB_DISABLE" && !value.empty() && value.find_first_not_of("0123456789") == value.npos &&
       value.find_first_not_of('0') != value.npos) {
@@ -76,7 +76,7 @@ std::string how_rdma_is_off(const NetworkSetting& setting) {
   return "";
 }
 
-Advice without_rdma(const SurveyedNode& node, const NetworkSetting& setting, std::string_view how) {
+Advice without_rdma(const spec::SurveyedNode& node, const spec::NetworkSetting& setting, std::string_view how) {
   return {.node = node.name,
           .subject = setting.name,
           .what = fmt::format("{} keeps NCCL on {} from using RDMA", setting.name, node.name),
@@ -94,8 +94,8 @@ bool is_too_wide(const Pin& pin, const std::string& entry, const std::vector<std
   if (pin.kind->names != PinNames::kInterfaces) return false;
   std::set<bool> fast;
   for (const std::string& name : found) {
-    const NetworkInterface* interface = find_interface(*pin.node->machine, name);
-    if (interface && interface->up && interface->carrier) fast.insert(interface->half.has_value());
+    const spec::NetworkInterface* interface = spec::find_interface(*pin.node->machine, name);
+    if (interface && interface->up && interface->carrier) fast.insert(interface->rail.has_value());
   }
   return fast.size() > 1;
 }
@@ -107,13 +107,13 @@ std::string exact_instead(const Pin& pin) {
     const std::vector<std::string> found = pin.matches(entry);
     const bool itself = std::find(found.begin(), found.end(), entry) != found.end();
     for (const std::string& name : itself ? std::vector{entry} : found) {
-      const NetworkInterface* interface = pin.interface(name);
+      const spec::NetworkInterface* interface = pin.interface(name);
       if (!itself && !is_usable(pin, name)) continue;
-      (interface && interface->half ? fast : others).push_back(name);
+      (interface && interface->rail ? fast : others).push_back(name);
     }
   }
   if (fast.empty() || others.empty()) return "write it exact: " + pin.write(fast.empty() ? others : fast);
-  return fmt::format("write exactly what is meant: {} to meet over the management network, or {} over the fast halves",
+  return fmt::format("write exactly what is meant: {} to meet over the management network, or {} over the fast rails",
                      pin.write(others), pin.write(fast));
 }
 
@@ -122,9 +122,9 @@ std::string exact_instead(const Pin& pin) {
 AdviceList find_empty_pins(const ClusterView& view) {
   AdviceList list;
   constexpr std::array<std::string_view, 4> kOthers = {"NCCL_IB_GID_INDEX", "NCCL_NET", "NCCL_IB_TC", "NCCL_ALGO"};
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
-    for (const NetworkSetting& setting : node.machine->settings) {
+    for (const spec::NetworkSetting& setting : node.machine->settings) {
       const bool known =
           std::find(kOthers.begin(), kOthers.end(), setting.name) != kOthers.end() || is_pin(setting.name);
       if (!known || !trim(setting.value).empty()) continue;
@@ -156,22 +156,27 @@ AdviceList find_pins_of_absent_devices(const ClusterView& view) {
                                         fmt::join(absent, ", ")),
                     .evidence = fmt::format("{}; there are {}", pin.place(), fmt::join(pin.names(), ", ")),
                     .consequence =
-                        "that half is not used, or the job does not start; on another node the same name may "
+                        "that rail is not used, or the job does not start; on another node the same name may "
                         "be right",
                     .fix = fmt::format("name this node's own devices, or remove {}", pin.setting->name)});
   }
   return list;
 }
 
-AdviceList find_pins_of_one_half(const ClusterView& view) {
+AdviceList find_pins_of_one_rail(const ClusterView& view) {
   AdviceList list;
   for (const Pin& pin : pins_of(view)) {
     if (pin.kind->variable != "NCCL_IB_HCA" || pin.entries.empty()) continue;
     const std::set<std::string> chosen = pin.chosen();
     std::map<int, std::vector<std::string>> used, left_out;  // by port: one that is left out whole is somebody's choice
-    for (const HalfEnd* end : view.halves_of(*pin.node)) {
-      if (!end->is_up() || !end->rdma) continue;
-      (chosen.contains(end->rdma->name) ? used : left_out)[end->port].push_back(end->rdma->name);
+    const auto count = [&](const RailEnd& end) {
+      if (!end.is_up() || !end.rdma) return;
+      (chosen.contains(end.rdma->name) ? used : left_out)[end.port].push_back(end.rdma->name);
+    };
+    for (const RailEnd* end : view.rails_of(*pin.node)) count(*end);
+    // A port has all of its rails, also those that the cluster file omits.
+    for (const RailEnd& end : view.unlisted) {
+      if (end.node == pin.node && !view.find_rail(end.node->name, end.name)) count(end);
     }
     std::vector<std::string> all, missing;
     for (const auto& [port, names] : used) {
@@ -182,7 +187,7 @@ AdviceList find_pins_of_one_half(const ClusterView& view) {
     all.insert(all.end(), missing.begin(), missing.end());
     list.push_back({.node = pin.node->name,
                     .subject = pin.setting->name,
-                    .what = fmt::format("{} leaves out a half of {}", pin.setting->name, pin.node->name),
+                    .what = fmt::format("{} leaves out a rail of {}", pin.setting->name, pin.node->name),
                     .evidence = fmt::format("{}; {} has a link too", pin.place(), fmt::join(missing, ", ")),
                     .consequence = "NCCL runs at half of the cable's rate (about 12 instead of 22 GB/s on a Spark)",
                     .fix = pin.write(all)});
@@ -192,9 +197,9 @@ AdviceList find_pins_of_one_half(const ClusterView& view) {
 
 AdviceList find_pins_without_rdma(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || !has_active_rdma(*node.machine)) continue;
-    for (const NetworkSetting& setting : node.machine->settings) {
+    for (const spec::NetworkSetting& setting : node.machine->settings) {
       const std::string how = how_rdma_is_off(setting);
       if (!how.empty()) list.push_back(without_rdma(node, setting, how));
     }
@@ -212,15 +217,15 @@ AdviceList find_unusable_pins(const ClusterView& view) {
   AdviceList list;
   for (const Pin& pin : pins_of(view)) {
     const std::set<std::string> chosen = pin.chosen();
-    const bool alone = view.facts.nodes.size() == 1 && view.halves.empty();  // where to should it lead?
+    const bool alone = view.facts.nodes.size() == 1 && view.rails.empty();  // where to should it lead?
     if (pin.entries.empty() || chosen.empty() || alone) continue;
     const bool passes = std::any_of(chosen.begin(), chosen.end(), [&](const std::string& name) {
-      return is_usable(pin, name) || is_told_as_half(view, pin, name);
+      return is_usable(pin, name) || is_reported_as_rail(view, pin, name);
     });
     if (passes) continue;
     std::vector<std::string> reasons;
     for (const std::string& name : chosen) reasons.push_back(why_unusable(pin, name));
-    const std::vector<std::string> better = names_of_halves(view, pin);
+    const std::vector<std::string> better = names_of_rails(view, pin);
     list.push_back(
         {.node = pin.node->name,
          .subject = pin.setting->name,
@@ -255,4 +260,4 @@ AdviceList find_wide_pins(const ClusterView& view) {
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

@@ -8,7 +8,7 @@
 #include "yoke/base/ip.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 // Words are what stands between characters that no address, token or path part holds.
@@ -27,7 +27,7 @@ bool is_private(Ipv4 address) {
          std::any_of(kPrivate.begin(), kPrivate.end(), [&](const Ipv4Prefix& p) { return p.contains(address); });
 }
 
-// "4c:bb:47:0a:10:00" keeps its maker's half.
+// "4c:bb:47:0a:10:00" keeps its maker's rail.
 std::optional<std::string> hide_mac(std::string_view word) {
   if (word.size() != 17) return std::nullopt;
   for (std::size_t i = 0; i < word.size(); ++i) {
@@ -138,4 +138,4 @@ std::string redact(std::string_view text, const std::vector<std::string>& names)
   return out;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 TEST(Redact, PublicAddressesGoPrivateOnesStay) {
@@ -54,9 +54,9 @@ TEST(Redact, UserNamesAndHomesGo) {
 }
 
 TEST(Redact, OrdinaryWordsStay) {
-  const std::string text = "| A of 0 | enp1s0f0np0 | up | rocep1s0f0 ACTIVE | 28.45.4028 | 3 |\nhalf-unaddressed: x";
+  const std::string text = "| A of 0 | enp1s0f0np0 | up | rocep1s0f0 ACTIVE | 28.45.4028 | 3 |\nrail-unaddressed: x";
   EXPECT_EQ(redact(text), text);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::check

@@ -8,23 +8,23 @@
 
 #include "yoke/check/rules.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 using NameList = std::vector<std::string>;
 
-bool is_half(const ClusterView& view, const SurveyedNode& node, const std::string& interface) {
-  return view.find_half(node.name, interface) != nullptr;
+bool is_rail(const ClusterView& view, const spec::SurveyedNode& node, const std::string& interface) {
+  return view.find_rail(node.name, interface) != nullptr;
 }
 
-bool owns(const ClusterView& view, const SurveyedNode& node, Ipv4 address) {
-  const auto own = view.halves_of(node);
+bool owns(const ClusterView& view, const spec::SurveyedNode& node, Ipv4 address) {
+  const auto own = view.rails_of(node);
   return std::any_of(own.begin(), own.end(),
-                     [&](const HalfEnd* end) { return end->address && end->address->address == address; });
+                     [&](const RailEnd* end) { return end->address && end->address->address == address; });
 }
 
-const SurveyedNode* owner_of(const ClusterView& view, Ipv4 address) {
-  for (const HalfEnd& end : view.halves) {
+const spec::SurveyedNode* owner_of(const ClusterView& view, Ipv4 address) {
+  for (const RailEnd& end : view.rails) {
     if (end.address && end.address->address == address) return end.node;
   }
   return nullptr;
@@ -32,43 +32,43 @@ const SurveyedNode* owner_of(const ClusterView& view, Ipv4 address) {
 
 // The nodes through which the main tables lead from one node to an address, and the one at which they end before it.
 struct Walk {
-  std::vector<const SurveyedNode*> through;
-  const SurveyedNode* stuck = nullptr;
+  std::vector<const spec::SurveyedNode*> through;
+  const spec::SurveyedNode* stuck = nullptr;
   std::string why;  // "has no route to 192.168.102.3"
 };
 
-Walk walk(const ClusterView& view, const SurveyedNode& start, Ipv4 address) {
+Walk walk(const ClusterView& view, const spec::SurveyedNode& start, Ipv4 address) {
   Walk found;
-  const SurveyedNode* node = &start;
+  const spec::SurveyedNode* node = &start;
   for (std::size_t hops = 0; hops <= view.facts.nodes.size(); ++hops) {
     if (owns(view, *node, address)) return found;
     if (node != &start) found.through.push_back(node);
-    const Route* route = find_route(*node->machine, address);
+    const spec::Route* route = find_route(*node->machine, address);
     const auto stop = [&](std::string why) {
       found.stuck = node;
       found.why = std::move(why);
       return found;
     };
-    if (!route) return stop(fmt::format("has no route to {}", to_string(address)));
-    if (!is_half(view, *node, route->interface)) {
-      return stop(fmt::format("sends what is for {} by {}", to_string(address), route->interface));
+    if (!route) return stop(fmt::format("has no route to {}", yoke::to_string(address)));
+    if (!is_rail(view, *node, route->interface)) {
+      return stop(fmt::format("sends what is for {} by {}", yoke::to_string(address), route->interface));
     }
-    const SurveyedNode* next = owner_of(view, route->gateway.value_or(address));
+    const spec::SurveyedNode* next = owner_of(view, route->gateway.value_or(address));
     if (!next) {
-      return stop(fmt::format("sends what is for {} to {}, which no node has", to_string(address),
-                              to_string(route->gateway.value_or(address))));
+      return stop(fmt::format("sends what is for {} to {}, which no node has", yoke::to_string(address),
+                              yoke::to_string(route->gateway.value_or(address))));
     }
     node = next;
   }
   found.stuck = &start;
-  found.why = fmt::format("and others send what is for {} around in circles", to_string(address));
+  found.why = fmt::format("and others send what is for {} around in circles", yoke::to_string(address));
   return found;
 }
 
 // The address that what a node sends to another carries.
-std::optional<Ipv4> source_towards(const ClusterView& view, const SurveyedNode& node, Ipv4 address) {
-  const Route* route = find_route(*node.machine, address);
-  const HalfEnd* end = route ? view.find_half(node.name, route->interface) : nullptr;
+std::optional<Ipv4> source_towards(const ClusterView& view, const spec::SurveyedNode& node, Ipv4 address) {
+  const spec::Route* route = find_route(*node.machine, address);
+  const RailEnd* end = route ? view.find_rail(node.name, route->interface) : nullptr;
   return end && end->address ? std::optional(end->address->address) : std::nullopt;
 }
 
@@ -80,20 +80,20 @@ struct Suspicion {
 };
 
 // A setting of those that pass it on; of the ends, which filter what comes by another way than their answer goes.
-std::optional<Suspicion> suspect_setting(const Walk& there, const Walk& back, const SurveyedNode& node,
-                                         const SurveyedNode* peer) {
-  const auto find = [](const SurveyedNode& hop, std::string_view word) -> std::optional<Suspicion> {
+std::optional<Suspicion> suspect_setting(const Walk& there, const Walk& back, const spec::SurveyedNode& node,
+                                         const spec::SurveyedNode* peer) {
+  const auto find = [](const spec::SurveyedNode& hop, std::string_view word) -> std::optional<Suspicion> {
     for (const std::string& setting : hop.ring_settings) {
       if (setting.find(word) != std::string::npos) return Suspicion{{hop.name}, "has " + setting};
     }
     return std::nullopt;
   };
   for (const auto& through : {there.through, back.through}) {
-    for (const SurveyedNode* hop : through) {
+    for (const spec::SurveyedNode* hop : through) {
       if (auto found = find(*hop, "")) return found;
     }
   }
-  for (const SurveyedNode* end : {&node, peer}) {
+  for (const spec::SurveyedNode* end : {&node, peer}) {
     if (!end) continue;
     if (auto found = find(*end, ".rp_filter ")) return found;
   }
@@ -104,27 +104,27 @@ std::optional<Suspicion> suspect_setting(const Walk& there, const Walk& back, co
 struct RoundTrip {
   Walk there, back;
 
-  bool is_whole() const { return !there.stuck && !back.stuck; }
-  std::set<const SurveyedNode*> through() const {
-    std::set<const SurveyedNode*> all(there.through.begin(), there.through.end());
+  bool is_complete() const { return !there.stuck && !back.stuck; }
+  std::set<const spec::SurveyedNode*> through() const {
+    std::set<const spec::SurveyedNode*> all(there.through.begin(), there.through.end());
     all.insert(back.through.begin(), back.through.end());
     return all;
   }
 };
 
-RoundTrip round_trip(const ClusterView& view, const SurveyedNode& node, const FarTrial& far) {
+RoundTrip round_trip(const ClusterView& view, const spec::SurveyedNode& node, const spec::RingProbe& far) {
   RoundTrip trip{.there = walk(view, node, far.address), .back = {}};
-  const SurveyedNode* peer = view.find_node(far.peer);
+  const spec::SurveyedNode* peer = view.find_node(far.peer);
   const auto source = source_towards(view, node, far.address);
   if (peer && peer->machine && source) trip.back = walk(view, *peer, *source);
   return trip;
 }
 
-Suspicion suspect(const ClusterView& view, const SurveyedNode& node, const FarTrial& far) {
-  if (far.routed == false) return {{node.name}, fmt::format("has no route to {}", to_string(far.address))};
+Suspicion suspect(const ClusterView& view, const spec::SurveyedNode& node, const spec::RingProbe& far) {
+  if (far.routed == false) return {{node.name}, fmt::format("has no route to {}", yoke::to_string(far.address))};
   for (const std::string& way : far.routes) {
-    if (is_half(view, node, way)) continue;
-    return {{node.name}, fmt::format("sends what is for {} by {}", to_string(far.address), way)};
+    if (is_rail(view, node, way)) continue;
+    return {{node.name}, fmt::format("sends what is for {} by {}", yoke::to_string(far.address), way)};
   }
   const RoundTrip trip = round_trip(view, node, far);
   for (const Walk& way : {trip.there, trip.back}) {
@@ -132,7 +132,7 @@ Suspicion suspect(const ClusterView& view, const SurveyedNode& node, const FarTr
   }
   if (auto known = suspect_setting(trip.there, trip.back, node, view.find_node(far.peer))) return *known;
   std::set<std::string> all, dropping;
-  for (const SurveyedNode* hop : trip.through()) {
+  for (const spec::SurveyedNode* hop : trip.through()) {
     all.insert(hop->name);
     if (hop->drops_packets == true || hop->forward_policy == "DROP") dropping.insert(hop->name);
   }
@@ -143,13 +143,13 @@ Suspicion suspect(const ClusterView& view, const SurveyedNode& node, const FarTr
 
 // What the trials whose way leads through a node say of its packet filter: nothing where one fails by what is known.
 enum class Passing { kNotTried, kPasses, kFails };
-Passing tried_through(const ClusterView& view, const SurveyedNode& hop) {
+Passing tried_through(const ClusterView& view, const spec::SurveyedNode& hop) {
   Passing found = Passing::kNotTried;
-  for (const SurveyedNode& node : view.facts.nodes) {
-    for (const FarTrial& far : node.far) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
+    for (const spec::RingProbe& far : node.far) {
       if (!node.machine || !far.reached || !owner_of(view, far.address)) continue;
       const RoundTrip trip = round_trip(view, node, far);
-      if (!trip.is_whole() || !trip.through().contains(&hop)) continue;
+      if (!trip.is_complete() || !trip.through().contains(&hop)) continue;
       if (*far.reached) {
         found = Passing::kPasses;
         continue;
@@ -162,18 +162,18 @@ Passing tried_through(const ClusterView& view, const SurveyedNode& hop) {
   return found;
 }
 
-bool has_ring_route(const ClusterView& view, const SurveyedNode& node) {
-  return std::any_of(node.far.begin(), node.far.end(), [&](const FarTrial& far) {
+bool has_ring_route(const ClusterView& view, const spec::SurveyedNode& node) {
+  return std::any_of(node.far.begin(), node.far.end(), [&](const spec::RingProbe& far) {
     return std::any_of(far.routes.begin(), far.routes.end(),
-                       [&](const std::string& way) { return is_half(view, node, way); });
+                       [&](const std::string& way) { return is_rail(view, node, way); });
   });
 }
 
-bool are_neighbours_by_cable(const ClusterView& view, const SurveyedNode& node, const std::string& other) {
-  const auto own = view.halves_of(node);
-  return std::any_of(own.begin(), own.end(), [&](const HalfEnd* end) {
+bool are_neighbours_by_cable(const ClusterView& view, const spec::SurveyedNode& node, const std::string& other) {
+  const auto own = view.rails_of(node);
+  return std::any_of(own.begin(), own.end(), [&](const RailEnd* end) {
     return std::any_of(end->peers.begin(), end->peers.end(),
-                       [&](std::size_t peer) { return view.halves[peer].node->name == other; });
+                       [&](std::size_t peer) { return view.rails[peer].node->name == other; });
   });
 }
 
@@ -192,26 +192,26 @@ Advice ring_advice(const Suspicion& where, const std::set<std::string>& pairs, c
   if (where.nodes.size() > 1) advice.subject = fmt::format("{}", fmt::join(where.nodes, ", "));
   advice.evidence = fmt::format("no answer to a connection or a ping; the routes are whole, so it ends at {}", names);
   advice.fix =
-      "on those that pass it on: 'sysctl net.ipv4.conf' (forwarding must be 1 on every half, rp_filter 0), and "
+      "on those that pass it on: 'sysctl net.ipv4.conf' (forwarding must be 1 on every rail, rp_filter 0), and "
       "'nft list ruleset' for what drops it";
   return advice;
 }
 
 // Rings of more than three, and any fabric where a fast address is reached through another node. In a ring of three
 // the routes through a neighbour lead to its own far end, which needs no forwarding.
-bool must_forward(const ClusterView& view, const SurveyedNode& node) {
+bool must_forward(const ClusterView& view, const spec::SurveyedNode& node) {
   const auto is_of_node = [&](Ipv4 address) {
-    for (const HalfEnd* end : view.halves_of(node)) {
+    for (const RailEnd* end : view.rails_of(node)) {
       if (end->address && end->address->address == address) return true;
     }
     return false;
   };
-  const auto ends_there = [&](const Route& route) {
+  const auto ends_there = [&](const spec::Route& route) {
     return route.destination && route.destination->length == 32 && is_of_node(route.destination->address);
   };
-  for (const HalfEnd& other : view.halves) {
+  for (const RailEnd& other : view.rails) {
     if (other.node == &node) continue;
-    for (const Route& route : other.node->machine->routes) {
+    for (const spec::Route& route : other.node->machine->routes) {
       const bool through = route.interface == other.name && route.gateway && is_of_node(*route.gateway);
       if (through && !ends_there(route)) return true;
     }
@@ -223,7 +223,7 @@ bool must_forward(const ClusterView& view, const SurveyedNode& node) {
 
 AdviceList find_forwarding_off(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || node.machine->ip_forward != false || !must_forward(view, node)) continue;
     list.push_back({.node = node.name,
                     .subject = "net.ipv4.ip_forward",
@@ -237,7 +237,7 @@ AdviceList find_forwarding_off(const ClusterView& view) {
 
 AdviceList find_docker_forward_drops(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     const bool by_policy = node.forward_policy == "DROP" && !node.forward_accepts;
     if (!node.machine || !(by_policy || node.forward_drop) || !must_forward(view, node)) continue;
     // Rules are read in part only: what was tried says more.
@@ -259,9 +259,9 @@ AdviceList find_docker_forward_drops(const ClusterView& view) {
 
 AdviceList find_broken_ring_paths(const ClusterView& view) {
   std::map<Suspicion, std::pair<std::set<std::string>, std::set<std::string>>> found;  // pairs and reasons
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
-    for (const FarTrial& far : node.far) {
+    for (const spec::RingProbe& far : node.far) {
       if (far.reached != false || !owner_of(view, far.address)) continue;
       // Neighbours meet on their own cable: the far ends of theirs are reached only where somebody made routes to them.
       if (are_neighbours_by_cable(view, node, far.peer) && !has_ring_route(view, node)) continue;
@@ -277,4 +277,4 @@ AdviceList find_broken_ring_paths(const ClusterView& view) {
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

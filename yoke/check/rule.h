@@ -1,10 +1,10 @@
 // One table of rules (rules.cc; docs/checks.md describes each with source and fixture) and the one place where it is
 // applied. A rule is a small pure function from a survey to advice. The table says what each rule looks at, so that
-// every command runs the part that it has the data for, and which other rules it explains: judge() drops what is
+// every command runs the part that it has the data for, and which other rules it explains: evaluate() drops what is
 // explained, so that one cause is one finding.
 //
-//   const std::vector<Finding> findings = judge(survey);                         // all that the survey holds
-//   const std::vector<Finding> advice = judge(survey, kNeedsLinks | kNeedsCabling);  // a part of the table
+//   const std::vector<Finding> findings = evaluate(survey);                         // all that the survey holds
+//   const std::vector<Finding> advice = evaluate(survey, kNeedsLinks | kNeedsCabling);  // a part of the table
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@
 #include "yoke/check/cluster_view.h"
 #include "yoke/spec/finding.h"
 
-namespace yoke {
+namespace yoke::check {
 
 // What of a survey a rule looks at, as bits.
 using Needs = std::uint32_t;
@@ -25,11 +25,11 @@ inline constexpr Needs kNeedsAddresses = 1U << 1U;  // addresses, MTUs and route
 inline constexpr Needs kNeedsFacts = 1U << 2U;      // everything else of the machines
 inline constexpr Needs kNeedsTrials = 1U << 3U;     // pings, connections, names and packet filters
 inline constexpr Needs kNeedsCabling = 1U << 4U;    // who hears whom
-inline constexpr Needs kNeedsRates = 1U << 5U;      // what the halves carry
+inline constexpr Needs kNeedsRates = 1U << 5U;      // what the rails carry
 inline constexpr Needs kNeedsCollective = 1U << 6U;  // an all-reduce over all nodes
 inline constexpr Needs kNeedsLog = 1U << 7U;         // the log of a job that used NCCL
 inline constexpr Needs kNeedsAll = (1U << 8U) - 1;
-Needs parts_of(const Survey& survey);  // what it holds
+Needs parts_of(const spec::Survey& survey);  // what it holds
 
 // A finding without what the table knows of its rule.
 struct Advice {
@@ -39,7 +39,7 @@ struct Advice {
   std::string evidence = {};
   std::string consequence = {};
   std::string fix = {};
-  std::vector<const HalfEnd*> rails = {};  // the ends that it is about: of a pair both
+  std::vector<const RailEnd*> rails = {};  // the ends that it is about: of a pair both
 };
 using AdviceList = std::vector<Advice>;
 
@@ -52,7 +52,7 @@ enum class Scope {
 
 struct Rule {
   std::string_view name;
-  Severity severity;
+  spec::Severity severity;
   std::string_view about;  // what it looks for, in a few words
   Needs needs;
   std::string_view explains;  // rules, with blanks between, that would only repeat what this one says
@@ -63,15 +63,22 @@ struct Rule {
 std::string needs_text(const Rule& rule);  // "addresses, cabling"; "trials or cabling"
 std::span<const Rule> rule_table();
 bool explains(const Rule& rule, const Rule& other);
-// How many rules of the table apply to this survey.
-std::size_t count_applied(const Survey& survey, Needs parts = kNeedsAll);
+bool applies(const Rule& rule, Needs parts);  // whether what it needs is among the parts
+// How much of the table had something to examine: a rule about GPUs has nothing on nodes without any.
+struct Coverage {
+  std::size_t examined = 0;
+  std::size_t rules = 0;                  // of the whole table
+  std::vector<std::string> missing = {};  // in words, what the others would have needed: "a GPU", "a measurement"
+};
+Coverage coverage_of(const spec::Survey& survey, Needs parts = kNeedsAll);
 
 enum class Explained { kDropped, kKept };
 // The findings of all rules whose needs are among `parts` and in the survey: worst first, then in the table's order.
-std::vector<Finding> judge(const Survey& survey, Needs parts = kNeedsAll, Explained explained = Explained::kDropped);
+std::vector<spec::Finding> evaluate(const spec::Survey& survey, Needs parts = kNeedsAll,
+                                    Explained explained = Explained::kDropped);
 
 // What would be a finding if the processors had not been busy with other programs while it was measured: such a link is
 // neither healthy nor at fault.
-std::vector<Finding> withheld(const Survey& survey, Needs parts = kNeedsAll);
+std::vector<spec::Finding> withheld(const spec::Survey& survey, Needs parts = kNeedsAll);
 
-}  // namespace yoke
+}  // namespace yoke::check

@@ -8,16 +8,16 @@
 #include "yoke/base/json.h"
 #include "yoke/check/rule_cases_testing.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 class EachRule : public testing::TestWithParam<RuleCase> {};
 TEST_P(EachRule, IsTriggeredByItsFaultAndNoOtherIs) {
-  Survey facts = made_pair();
+  spec::Survey facts = made_pair();
   GetParam().break_it(facts);
-  const std::vector<Finding> findings = judge(facts);
+  const std::vector<spec::Finding> findings = evaluate(facts);
   ASSERT_EQ(findings.size(), 1U) << rules_of(facts);
-  EXPECT_EQ(findings[0].rule, GetParam().rule) << print_json(to_json(findings[0]));
+  EXPECT_EQ(findings[0].rule, GetParam().rule) << print_json(spec::to_json(findings[0]));
   EXPECT_EQ(findings[0].node.value_or(""), GetParam().node);
   if (GetParam().subject) {
     EXPECT_EQ(findings[0].subject.value_or(""), GetParam().subject);
@@ -39,11 +39,11 @@ TEST(Rules, AllHaveACase) {
 }
 
 TEST(Rules, FindNothingOnAHealthyPairMeasuredOrNot) {
-  Survey facts = made_pair();
-  EXPECT_EQ(judge(facts).size(), 0U);
+  spec::Survey facts = made_pair();
+  EXPECT_EQ(evaluate(facts).size(), 0U);
   facts.measurement = made_measurement();
-  EXPECT_EQ(judge(facts).size(), 0U);
+  EXPECT_EQ(evaluate(facts).size(), 0U);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::check

@@ -6,30 +6,30 @@
 #include "yoke/check/differences.h"
 #include "yoke/check/rules.h"
 
-namespace yoke {
+namespace yoke::check {
 namespace {
 
 using namespace literals;
 
-constexpr Seconds kSkewMost{2};
+constexpr Seconds kMaxSkew{2};
 // A job registers its buffers, hundreds of MiB; a login shell's usual limit is 8 MiB.
-constexpr Bytes kMemlockLeast = 1_GiB;
+constexpr Bytes kMinMemlock = 1_GiB;
 
 }  // namespace
 
 AdviceList find_kernels_without_cma(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine) continue;
     // Kernels that hand memory over to the next (kexec handover) count it as free and have none: 7.0.0-1019, 7.0.0-31.
-    const Memory& memory = node.machine->memory;
+    const spec::Memory& memory = node.machine->memory;
     if (!memory.cma_total || !memory.cma_free || *memory.cma_free <= *memory.cma_total) continue;
     list.push_back(
         {.node = node.name,
          .subject = node.machine->kernel,
          .what = fmt::format("the kernel of {} has no memory set aside for RDMA", node.name),
          .evidence = fmt::format("kernel {}; /proc/meminfo has CmaFree {}, more than CmaTotal {}", node.machine->kernel,
-                                 to_string(*memory.cma_free), to_string(*memory.cma_total)),
+                                 yoke::to_string(*memory.cma_free), yoke::to_string(*memory.cma_total)),
          .consequence = "ibv_reg_mr fails with ENOMEM: NCCL does not start over RDMA",
          .fix = "boot it with kho=off on the kernel's command line, or boot another kernel"});
   }
@@ -56,14 +56,14 @@ AdviceList find_differing_drivers(const ClusterView& view) {
 
 AdviceList find_clock_skew(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
-    if (!node.clock_ahead || std::abs(node.clock_ahead->value) < kSkewMost.value) continue;
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
+    if (!node.clock_ahead || std::abs(node.clock_ahead->value) < kMaxSkew.value) continue;
     list.push_back(
         {.node = node.name,
          .subject = "clock",
-         .what =
-             fmt::format("the clock of {} is {} {}", node.name, to_string(Seconds{std::abs(node.clock_ahead->value)}),
-                         node.clock_ahead->value > 0 ? "ahead" : "behind"),
+         .what = fmt::format("the clock of {} is {} {}", node.name,
+                             yoke::to_string(Seconds{std::abs(node.clock_ahead->value)}),
+                             node.clock_ahead->value > 0 ? "ahead" : "behind"),
          .evidence = "against the head's clock, asked over ssh",
          .consequence = "logs cannot be compared, certificates and tokens look expired, make rebuilds wrongly",
          .fix = "'timedatectl set-ntp true' there, or start chrony"});
@@ -73,7 +73,7 @@ AdviceList find_clock_skew(const ClusterView& view) {
 
 AdviceList find_containers_without_rdma(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || view.lab || !node.machine->containers.inside) continue;
     if (!has_active_rdma(*node.machine) || !node.machine->containers.rdma_access.empty()) continue;
     list.push_back({.node = node.name,
@@ -93,21 +93,21 @@ AdviceList find_containers_without_rdma(const ClusterView& view) {
 
 AdviceList find_low_memlock(const ClusterView& view) {
   AdviceList list;
-  for (const SurveyedNode& node : view.facts.nodes) {
+  for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || view.lab || node.machine->memlock_unlimited || !node.machine->memlock) continue;
-    if (*node.machine->memlock >= kMemlockLeast || !has_active_rdma(*node.machine)) continue;
+    if (*node.machine->memlock >= kMinMemlock || !has_active_rdma(*node.machine)) continue;
     const bool inside = node.machine->containers.inside.has_value();
-    list.push_back(
-        {.node = node.name,
-         .subject = "memlock",
-         .what = fmt::format("programs on {} may lock only {} of memory", node.name, to_string(*node.machine->memlock)),
-         .evidence = "'ulimit -l' of the login that yoke used",
-         .consequence = "RDMA buffers cannot be registered (ibv_reg_mr: ENOMEM); NCCL fails or uses TCP",
-         .fix = inside ? "start the container with --ulimit memlock=-1 --cap-add=IPC_LOCK"
-                       : "'* - memlock unlimited' in /etc/security/limits.d/, then log in anew ('yoke link "
-                         "setup' writes it)"});
+    list.push_back({.node = node.name,
+                    .subject = "memlock",
+                    .what = fmt::format("programs on {} may lock only {} of memory", node.name,
+                                        yoke::to_string(*node.machine->memlock)),
+                    .evidence = "'ulimit -l' of the login that yoke used",
+                    .consequence = "RDMA buffers cannot be registered (ibv_reg_mr: ENOMEM); NCCL fails or uses TCP",
+                    .fix = inside ? "start the container with --ulimit memlock=-1 --cap-add=IPC_LOCK"
+                                  : "'* - memlock unlimited' in /etc/security/limits.d/, then log in again ('yoke link "
+                                    "setup' writes it)"});
   }
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::check

@@ -10,14 +10,16 @@
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/text.h"
+#include "yoke/bench/path_limit.h"
 #include "yoke/bench/size.h"
 #include "yoke/cli/cluster_file.h"
+#include "yoke/cli/trace_file.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 Bytes size_option(std::string_view name, const std::string& text) {
-  const auto size = parse_size(text);
+  const auto size = bench::parse_size(text);
   if (!size) throw Error(ErrorCode::kUsage, fmt::format("{}: {}", name, size.error().message()), size.error().hint());
   return *size;
 }
@@ -33,13 +35,13 @@ double number_option(std::string_view name, const std::string& text) {
 
 // As nccl-tests has it: seconds, and 0 for no limit. Units are taken too.
 Seconds timeout_option(const std::string& text) {
-  constexpr Seconds kMost{1e9};  // thirty years are none
+  constexpr Seconds kMax{1e9};  // thirty years are none
   const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
   const auto time = parse_seconds(bare ? text + "s" : text);
   if (!time || time->value < 0)
     throw Error(ErrorCode::kUsage, fmt::format("--timeout: '{}' is not a time", printable(text, 40)),
                 "give seconds, or a unit: 30, 500ms, 2min; 0 for no limit");
-  return time->value == 0 ? kMost : std::min(*time, kMost);
+  return time->value == 0 ? kMax : std::min(*time, kMax);
 }
 
 int root_option(const std::string& text) {
@@ -52,15 +54,19 @@ int root_option(const std::string& text) {
   return root;
 }
 
-Transport transport_of(const BenchArguments& a) { return from_document<Transport>(Document::string(a.transport)); }
-Beside beside_of(const BenchArguments& a) { return from_document<Beside>(Document::string(a.beside)); }
+rank::Transport transport_of(const BenchArguments& a) {
+  return from_json<rank::Transport>(Document::string(a.transport));
+}
+bench::Baseline baseline_of(const BenchArguments& a) {
+  return from_json<bench::Baseline>(Document::string(a.baseline));
+}
 
 int given_or(int value, int otherwise) { return value == kNotGiven ? otherwise : value; }
 
-std::vector<std::string> notes_of(const BenchArguments& a, CollectiveKind kind) {
+std::vector<std::string> notes_of(const BenchArguments& a, comm::CollectiveKind kind) {
   std::vector<std::string> notes;
   const auto note = [&](std::string_view option, bool given) {
-    if (given) notes.push_back(fmt::format("{} has no meaning for ranks on processors: not used", option));
+    if (given) notes.push_back(fmt::format("{} is ignored: no GPU is used", option));
   };
   note("-p", a.parallel_init != 0);
   note("-y", a.stream_null != 0);
@@ -70,8 +76,9 @@ std::vector<std::string> notes_of(const BenchArguments& a, CollectiveKind kind) 
   note("-D", a.device != 0);
   note("-V", a.device_ctas != 16);
   note("-M", a.memory_report != 0);
-  if (kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kSendReceive)
-    notes.push_back(fmt::format("{} is never in place: the second columns repeat it out of place", to_string(kind)));
+  if (kind == comm::CollectiveKind::kAllToAll || kind == comm::CollectiveKind::kSendReceive)
+    notes.push_back(
+        fmt::format("{} is never in place: the second columns repeat it out of place", comm::to_string(kind)));
   return notes;
 }
 
@@ -113,15 +120,16 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
   table.value("-u,--unalign", "N", "begin the buffers N elements off their alignment (0)", a.unalign);
   table.value("-J,--output_file", "FILE.json", "also write the JSON of nccl-tests; an existing file stays",
               a.json_file);
-  table.choice("--beside", "WHAT", "time it in turns with plain MPI, plain NCCL or a bare socket exchange",
-               {"nothing", "mpi", "nccl", "socket"}, a.beside);
+  table.choice("--compare-with", "WHAT", "time it in turns with plain MPI, plain NCCL or a bare socket exchange",
+               {"nothing", "mpi", "nccl", "socket"}, a.baseline);
   table.value("--csv", "FILE", "also write the rows as CSV; an existing file stays", a.csv_file);
+  table.value("--trace", "FILE", kTraceHelp, a.trace_file);
   table.value("--plot", "FILE.svg", "also draw bus bandwidth over size", a.plot_file);
-  table.value("--link-rate", "RATE", "what one half of the slowest link carries (such as 100Gb/s), for the verdict",
+  table.value("--link-rate", "RATE", "what one rail of the slowest link carries (such as 100Gb/s), for the verdict",
               a.link_rate);
-  table.value("--halves", "N", "how many halves the link has (1)", a.halves, {.least = 1});
-  table.value("-t,--nthreads", "N", "with -g: ranks on this machine, as in nccl-tests", a.threads);
-  table.value("-g,--ngpus", "N", "with -t: ranks on this machine, as in nccl-tests", a.gpus);
+  table.value("--rails", "N", "how many rails the link has (1)", a.rails, {.least = 1});
+  table.value("-t,--nthreads", "N", "with -g: ranks on each node (or on this machine), as in nccl-tests", a.threads);
+  table.value("-g,--ngpus", "N", "with -t: ranks on each node (or on this machine), as in nccl-tests", a.gpus);
   table.value("-p,--parallel_init", "0|1", "accepted for compatibility, ignored", a.parallel_init);
   table.value("-y,--stream_null", "0|1", "accepted for compatibility, ignored", a.stream_null);
   table.value("-G,--cudagraph", "N", "accepted for compatibility, ignored", a.graph);
@@ -132,33 +140,34 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
   table.value("-M,--memory", "0|1", "accepted for compatibility, ignored", a.memory_report);
 }
 
-CollectiveOptions made_of(const BenchArguments& a, CollectiveKind kind) {
-  CollectiveOptions options{.kind = kind,
-                            .least = size_option("--minbytes", a.least),
-                            .most = size_option("--maxbytes", a.most),
-                            .step = size_option("--stepbytes", a.step),
-                            .factor = a.factor,
-                            .iterations = a.iterations,
-                            .warmup_iterations = a.warmup,
-                            .aggregate = a.aggregate,
-                            .cycles = a.cycles,
-                            .checks = a.checks,
-                            .threads = given_or(a.threads, 1),
-                            .gpus = given_or(a.gpus, 1),
-                            .types = parse_types(a.type),
-                            .ops = parse_ops(a.op),
-                            .root = root_option(a.root),
-                            .blocking = static_cast<Blocking>(a.blocking),
-                            .average = static_cast<RankAverage>(a.average),
-                            .report_cpu_time = a.cpu_time != 0,
-                            .report_timestamps = a.timestamps != 0,
-                            .per_iteration = a.per_iteration != 0,
-                            .per_iteration_skip = a.per_iteration_skip,
-                            .unalign = a.unalign,
-                            .timeout = timeout_option(a.timeout),
-                            .notes = notes_of(a, kind)};
+bench::CollectiveOptions made_of(const BenchArguments& a, comm::CollectiveKind kind) {
+  bench::CollectiveOptions options{.kind = kind,
+                                   .least = size_option("--minbytes", a.least),
+                                   .most = size_option("--maxbytes", a.most),
+                                   .step = size_option("--stepbytes", a.step),
+                                   .factor = a.factor,
+                                   .iterations = a.iterations,
+                                   .warmup_iterations = a.warmup,
+                                   .aggregate = a.aggregate,
+                                   .cycles = a.cycles,
+                                   .checks = a.checks,
+                                   .threads = given_or(a.threads, 1),
+                                   .gpus = given_or(a.gpus, 1),
+                                   .types = bench::parse_types(a.type),
+                                   .ops = bench::parse_ops(a.op),
+                                   .root = root_option(a.root),
+                                   .blocking = static_cast<bench::Blocking>(a.blocking),
+                                   .average = static_cast<bench::RankAverage>(a.average),
+                                   .report_cpu_time = a.cpu_time != 0,
+                                   .report_timestamps = a.timestamps != 0,
+                                   .per_iteration = a.per_iteration != 0,
+                                   .per_iteration_skip = a.per_iteration_skip,
+                                   .unalign = a.unalign,
+                                   .timeout = timeout_option(a.timeout),
+                                   .notes = notes_of(a, kind),
+                                   .trace = !a.trace_file.empty()};
   if (a.link_rate.value > 0)
-    options.limit = LinkLimit{.half_rate = a.link_rate, .halves = a.halves, .source = "--link-rate"};
+    options.limit = bench::LinkLimit{.rail_rate = a.link_rate, .rails = a.rails, .source = "--link-rate"};
   if (const char* wanted = std::getenv("NCCL_TESTS_MIN_BW"); wanted && *wanted)
     options.bus_bandwidth_wanted = number_option("NCCL_TESTS_MIN_BW", wanted);
   for (const char* split : {"NCCL_TESTS_SPLIT", "NCCL_TESTS_SPLIT_MASK"}) {
@@ -173,33 +182,39 @@ CollectiveOptions made_of(const BenchArguments& a, CollectiveKind kind) {
   return options;
 }
 
-int ranks_of(const BenchArguments& a) {
+int ranks_of(const BenchArguments& a, std::size_t nodes) {
   const bool as_nccl = a.threads != kNotGiven || a.gpus != kNotGiven;
   if (a.ranks == kNotGiven && !as_nccl) return 0;
-  const long ranks = a.ranks == kNotGiven ? long{given_or(a.threads, 1)} * given_or(a.gpus, 1) : a.ranks;
+  const long each = long{given_or(a.threads, 1)} * given_or(a.gpus, 1);
+  const long ranks = a.ranks == kNotGiven ? each * static_cast<long>(std::max<std::size_t>(1, nodes)) : a.ranks;
   if (ranks < 1 || ranks > 256)
     throw Error(ErrorCode::kUsage, fmt::format("there cannot be {} ranks", ranks),
                 "1 to 256; more than the cores of a node take turns");
   return static_cast<int>(ranks);
 }
 
-LaunchedRequest launched_request_of(const BenchArguments& a) {
+bench::LaunchedRequest launched_request_of(const BenchArguments& a) {
   return {.ranks = a.ranks == kNotGiven ? std::nullopt : std::optional(a.ranks),
           .ranks_per_process = ranks_of({.threads = a.threads, .gpus = a.gpus}),
           .transport = transport_of(a),
-          .beside = beside_of(a)};
+          .baseline = baseline_of(a)};
 }
 
-RankRequest request_of(const Session& session, const BenchArguments& a, int ranks, CollectiveOptions& options) {
-  RankRequest request{
-      .ranks = ranks, .transport = transport_of(a), .beside = beside_of(a), .oversubscribe = a.oversubscribe};
+bench::RankRequest request_of(const Session& session, const BenchArguments& a, int ranks,
+                              bench::CollectiveOptions& options) {
+  bench::RankRequest request{
+      .ranks = ranks, .transport = transport_of(a), .baseline = baseline_of(a), .oversubscribe = a.oversubscribe};
+  request.on_notice = Session::note;
   if (find_cluster_file(session)) request.cluster = load_session_cluster(session);
-  validate(options, rank_count(request));
-  check_request(request, options);
-  const bool over_links = request.cluster && request.cluster->nodes.size() > 1 && rank_count(request) > 1 &&
-                          request.transport != Transport::kThreads;
-  if (!options.limit && over_links) options.limit = limit_of(*request.cluster);
+  bench::validate(options, bench::rank_count(request));
+  bench::check_request(request, options);
+  const bool over_links = request.cluster && request.cluster->nodes.size() > 1 && bench::rank_count(request) > 1 &&
+                          request.transport != rank::Transport::kThreads;
+  if (!over_links) return request;
+  if (!options.limit) {
+    options.limit = bench::limit_of(*request.cluster, {options.kind, rank_count(request), transport_of(request)});
+  }
   return request;
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -10,7 +10,7 @@
 #include "yoke/cli/command.h"
 #include "yoke/cli/options.h"
 
-namespace yoke {
+namespace yoke::cli {
 
 inline constexpr int kNotGiven = std::numeric_limits<int>::min();
 
@@ -25,23 +25,24 @@ struct BenchArguments {
   int parallel_init = 0, stream_null = 0, graph = 0, local_register = 0, cta_policy = -1, device = 0, device_ctas = 16,
       memory_report = 0;
   BitsPerSecond link_rate{0};  // 0: not given
-  int halves = 1;
-  std::filesystem::path json_file, csv_file, plot_file;
+  int rails = 1;
+  std::filesystem::path json_file, csv_file, plot_file, trace_file;
   bool no_history = false, oversubscribe = false;
-  std::string transport = "auto", beside = "nothing";
+  std::string transport = "auto", baseline = "nothing";
 };
 
 void declare_sizes(OptionTable& table, BenchArguments& arguments);  // those that bench scaling has too
 void declare_collective(OptionTable& table, BenchArguments& arguments);
 
 // Throws Error(kUsage). Also reads NCCL_TESTS_MIN_BW.
-CollectiveOptions made_of(const BenchArguments& arguments, CollectiveKind kind);
-// --ranks, else -t times -g where either is given, else 0: as many as there are nodes, or two.
-int ranks_of(const BenchArguments& arguments);
+bench::CollectiveOptions made_of(const BenchArguments& arguments, comm::CollectiveKind kind);
+// --ranks, else -t times -g on each of the nodes where either is given, else 0: as many as there are nodes, or two.
+int ranks_of(const BenchArguments& arguments, std::size_t nodes = 1);
 // As check_launched() takes it.
-LaunchedRequest launched_request_of(const BenchArguments& arguments);
+bench::LaunchedRequest launched_request_of(const BenchArguments& arguments);
 // From where the ranks come, checked, with the cluster that the session names; sets the limit that the cluster file or
 // the catalogue gives the link where none was given by hand.
-RankRequest request_of(const Session& session, const BenchArguments& arguments, int ranks, CollectiveOptions& options);
+bench::RankRequest request_of(const Session& session, const BenchArguments& arguments, int ranks,
+                              bench::CollectiveOptions& options);
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -8,19 +8,21 @@
 #include "yoke/base/error.h"
 #include "yoke/base/log.h"
 #include "yoke/base/text.h"
+#include "yoke/check/remembered.h"
 #include "yoke/check/rule.h"
-#include "yoke/cli/check_memory.h"
+#include "yoke/cli/check_modes.h"
 #include "yoke/cli/check_text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/findings_text.h"
 #include "yoke/cli/lab_head.h"
-#include "yoke/cli/link_survey_options.h"
+#include "yoke/cli/link_evaluate.h"
+#include "yoke/link/link_survey.h"
 #include "yoke/link/pairs.h"
 #include "yoke/survey/links.h"
 #include "yoke/survey/survey.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 struct CheckOptions {
@@ -30,6 +32,10 @@ struct CheckOptions {
   std::vector<std::string> roots;
   std::optional<std::string> node;
   Seconds timeout{10};
+  bool prolog = false;
+  bool new_baseline = false;
+  std::optional<std::string> explain;
+  std::optional<std::string> prometheus;
 };
 
 void refuse_contradictions(const Session& session, const CheckOptions& options) {
@@ -41,6 +47,12 @@ void refuse_contradictions(const Session& session, const CheckOptions& options) 
   if (options.changed && !options.roots.empty()) {
     refuse("--changed compares the machines themselves, not captures", "leave out --root");
   }
+  if (options.prolog && (!options.roots.empty() || options.changed || options.paste || options.explain)) {
+    refuse("--prolog examines this node alone", "leave out the other options");
+  }
+  if (options.new_baseline && !options.prolog) refuse("--new-baseline is for --prolog", "add --prolog");
+  if (options.explain && (options.changed || options.paste))
+    refuse("--explain is a report of its own", "leave out the other");
   if (options.timeout.value <= 0) refuse("--timeout must be above zero", "10s is usual");
 }
 
@@ -54,26 +66,26 @@ std::optional<int> check_in_lab(const Session& session, const CheckOptions& opti
   if (options.node) arguments.insert(arguments.end(), {"--node", *options.node});
   if (session.json) arguments.emplace_back("--json");
   if (session.quiet) arguments.emplace_back("--quiet");
-  if (session.verbose) arguments.emplace_back("--verbose");
+  if (session.verbose) arguments.emplace_back(session.protocol ? "-vv" : "-v");
   return run_on_lab_head(session, arguments);
 }
 
-// Each half takes part in five windows of this length, so that a half is measured for about a second.
+// Each rail takes part in five windows of this length, so that a rail is measured for about a second.
 constexpr Seconds kCheckWindow{0.2};
 
-Measurement measure_links(Fleet& fleet, const Cluster& cluster) {
-  if (const auto why = why_not_measured(cluster)) throw Error(*why);
-  const std::vector<NodePair> pairs = pairs_of(cluster, {});
-  LinkSurveyOptions options = link_survey_of(cluster, pairs);
+spec::Measurement measure_links(fleet::Fleet& fleet, const spec::Cluster& cluster) {
+  if (const auto why = survey::why_not_measured(cluster)) throw Error(*why);
+  const std::vector<link::NodePair> pairs = link::pairs_of(cluster, {});
+  survey::LinkSurveyOptions options = link_survey_of(cluster, pairs);
   options.measure.time = kCheckWindow;
-  return measurement_from_link_test(to_json(survey_links(fleet, cluster, pairs, options)));
+  return link::measurement_of(survey::survey_links(fleet, cluster, pairs, options));
 }
 
 // Why nothing was measured is an answer here: the rest of the check stands all the same.
-void measure(const CheckOptions& options, Fleet& fleet, CheckReport& report) {
+void measure(const CheckOptions& options, fleet::Fleet& fleet, CheckReport& report) {
   if (options.no_measure) {
     report.not_measured = "--no-measure was given";
-  } else if (!report.looked_everywhere()) {
+  } else if (!report.reached_all_nodes()) {
     report.not_measured = "not every node answers";
   } else if (const auto measured = try_to([&] { return measure_links(fleet, *report.facts.cluster); }); measured) {
     report.facts.measurement = *measured;
@@ -88,27 +100,43 @@ CheckReport look(const Session& session, const CheckOptions& options) {
   CheckReport report;
   if (!options.roots.empty()) {
     // A cluster file that merely lies in this folder says nothing about captures.
-    report.facts = survey_captures(options.roots, session.cluster_file ? read_session_cluster(session) : std::nullopt);
+    report.facts =
+        survey::survey_captures(options.roots, session.cluster_file ? read_session_cluster(session) : std::nullopt);
     report.not_measured = "captures cannot be measured";
   } else if (const auto cluster = read_session_cluster(session)) {
-    Fleet fleet(cluster->nodes, survey_login(options.timeout));
-    report.facts = survey_nodes(fleet, *cluster, options.timeout);
+    fleet::Fleet fleet(cluster->nodes, survey::survey_login(options.timeout));
+    // The nodes of a lab share one machine, and would measure each other.
+    const bool canary = !options.no_measure && !cluster->lab;
+    report.facts = survey::survey_nodes(fleet, *cluster, options.timeout,
+                                        canary ? survey::Canary::kMeasured : survey::Canary::kNotMeasured);
     measure(options, fleet, report);
   } else {
-    report.facts = survey_here();
+    report.facts = survey::survey_here(options.no_measure ? survey::Canary::kNotMeasured : survey::Canary::kMeasured);
     report.not_measured = "without a cluster file there is this machine only, and no link";
   }
-  report.findings = judge(report.facts);
-  report.withheld = withheld(report.facts);
+  check::update_memory_records(report.facts);
+  report.findings = check::evaluate(report.facts);
+  report.withheld = check::withheld(report.facts);
   return report;
 }
 
-void check_node_name(const Survey& facts, const std::string& wanted) {
+void check_node_name(const spec::Survey& facts, const std::string& wanted) {
   std::vector<std::string> names;
-  for (const SurveyedNode& node : facts.nodes) names.push_back(node.name);
+  for (const spec::SurveyedNode& node : facts.nodes) names.push_back(node.name);
   if (std::find(names.begin(), names.end(), wanted) != names.end()) return;
   throw Error(ErrorCode::kUsage, fmt::format("there is no node '{}'", printable(wanted, 60)),
               suggest(wanted, names, "nodes"));
+}
+
+// The verdict is about all nodes all the same: the other end of a cable of this one may be at fault.
+void show_only(CheckReport& report, const std::string& node) {
+  report.node = node;
+  std::vector<spec::Finding> about;
+  for (spec::Finding& finding : report.findings) {
+    const bool is_about = !finding.node || *finding.node == node;
+    (is_about ? about : report.elsewhere).push_back(std::move(finding));
+  }
+  report.findings = std::move(about);
 }
 
 std::optional<std::string> key_of(const CheckReport& report) {
@@ -117,7 +145,7 @@ std::optional<std::string> key_of(const CheckReport& report) {
 
 void remember(const CheckReport& report) {
   try {
-    remember_check(key_of(report), report.facts);
+    check::remember_check(key_of(report), report.facts);
   } catch (const Error& error) {
     log(LogLevel::kWarning, "this clean check is not remembered: {}", error.message());
   }
@@ -131,24 +159,25 @@ std::vector<std::string> user_names(const CheckReport& report) {
       names.emplace_back(name);
     }
   }
-  for (const ClusterNode& node : report.facts.cluster ? report.facts.cluster->nodes : std::vector<ClusterNode>{}) {
+  for (const spec::ClusterNode& node :
+       report.facts.cluster ? report.facts.cluster->nodes : std::vector<spec::ClusterNode>{}) {
     if (node.user && *node.user != "root") names.push_back(*node.user);
   }
   return names;
 }
 
 int show_changes(Session& session, const CheckReport& report, const std::optional<std::string>& node) {
-  const auto last = recall_check(key_of(report));
+  const auto last = check::recall_check(key_of(report));
   if (!last) {
-    throw Error(ErrorCode::kNotFound, "no clean check is remembered here, so nothing can be compared",
-                "'yoke check' remembers each one that finds nothing wrong");
+    throw Error(ErrorCode::kNotFound, "there is no clean check to compare with yet",
+                "run 'yoke check': it remembers each check that finds nothing wrong");
   }
-  std::vector<FactChange> changes = find_changes(last->facts, report.facts);
-  if (node) std::erase_if(changes, [&](const FactChange& change) { return change.node != *node; });
+  std::vector<check::FactChange> changes = check::find_changes(last->facts, report.facts);
+  if (node) std::erase_if(changes, [&](const check::FactChange& change) { return change.node != *node; });
   if (session.json) {
     session.print_json(Document::map({{"schema", Document::number(std::int64_t{1})},
                                       {"since", Document::string(last->when)},
-                                      {"changes", to_json(changes)},
+                                      {"changes", check::to_json(changes)},
                                       {"findings", findings_json(report.findings)}}));
   } else {
     session.print(changes_text(changes, last->when));
@@ -159,19 +188,30 @@ int show_changes(Session& session, const CheckReport& report, const std::optiona
   return changes.empty() ? kExitOk : kExitFindings;
 }
 
+// The file is one of this machine, so that a lab's head is not asked: its nodes' facts are those of its hardware.
+int explain_on_machines(Session& session, CheckOptions options) {
+  options.no_measure = true;
+  return explain_file(session, *options.explain, look(session, options).facts);
+}
+
 int run_check(Session& session, const CheckOptions& options) {
   refuse_contradictions(session, options);
+  if (options.prolog) {
+    return run_prolog(session, {.new_baseline = options.new_baseline, .prometheus = options.prometheus.value_or("")});
+  }
+  if (options.explain) return explain_on_machines(session, options);
   if (options.roots.empty()) {
     if (const auto status = check_in_lab(session, options)) return *status;
   }
   CheckReport report = look(session, options);
   if (options.node) {
     check_node_name(report.facts, *options.node);
-    std::erase_if(report.findings, [&](const Finding& f) { return f.node && *f.node != *options.node; });
+    show_only(report, *options.node);
   }
   if (options.changed) return show_changes(session, report, options.node);
-  const bool clean = report.findings.empty() && report.withheld.empty() && report.looked_everywhere() && !options.node;
+  const bool clean = report.findings.empty() && report.withheld.empty() && report.reached_all_nodes() && !options.node;
   if (clean && options.roots.empty()) remember(report);
+  if (options.prometheus) write_prometheus(*options.prometheus, report.findings);
   if (options.paste) {
     session.print(paste_text(report, user_names(report)));
   } else if (session.json) {
@@ -187,32 +227,40 @@ int run_check(Session& session, const CheckOptions& options) {
 CommandRow check_command() {
   return {
       .name = "check",
-      .summary = "everything that can be silently wrong: what, evidence, cost, fix",
+      .summary = "find what is silently wrong, and how to fix it",
       .description =
           "Looks at every node of the cluster at once (or at this machine, where there is no cluster file), tries "
-          "what passes each half, measures each half for about a second, and holds all of it against the rules of "
-          "docs/checks.md. Each finding says what is wrong, how we know, what it costs and how to mend it. Nothing "
+          "what passes each rail, measures each rail for about a second, reads each machine's memory for a moment (its "
+          "best rate is kept), and holds all of it against the rules of "
+          "docs/checks.md. Each finding has what is wrong, the evidence, what it costs and how to fix it. Nothing "
           "is changed.\n\n"
           "Exit status: 0 clean, 1 findings, 2 a node could not be looked at, 3 clean but nothing was measured, or not "
-          "judged as a machine was busy. A "
-          "clean check is remembered; --changed tells what is different since.",
+          "evaluated as a machine was busy. A "
+          "clean check is remembered; --changed shows what is different since.",
       .examples = {{"yoke check", "all nodes of cluster.yaml"},
                    {"yoke check --no-measure --json", "without load on the link, for a script"},
                    {"yoke check --changed", "it worked yesterday: what is different?"},
                    {"yoke check --paste", "one page for a forum, secrets left out"},
                    {"yoke check --root desk-1 --root desk-2", "two machines written down by 'yoke probe --capture'"},
-                   {"yoke check nccl-log job.log", "what NCCL said about its transport"}},
+                   {"yoke check --explain nccl_env.sh", "what each line does, and whether it is right here"},
+                   {"yoke check --prolog", "for Slurm's Prolog: one line, exit status 1 drains the node"},
+                   {"yoke check nccl-log job.log", "what NCCL logged about its transport"}},
       .prepare = [](OptionTable& table) -> Action {
         auto options = std::make_shared<CheckOptions>();
-        table.flag("--no-measure", "do not measure the halves", options->no_measure);
+        table.flag("--no-measure", "do not measure the rails, nor the memory", options->no_measure);
         table.value("--node", "NAME", "only findings about this node", options->node);
         table.flag("--changed", "what changed since the last clean check", options->changed);
         table.flag("--paste", "one page of Markdown for a post, without secrets", options->paste);
         table.values("--root", "DIR", "check a capture instead (may be repeated)", options->roots);
+        table.value("--explain", "FILE", "what each setting of an environment file or Slurm script does here",
+                    options->explain);
+        table.flag("--prolog", "this node in one line, in under 2 s: is it fit for a job?", options->prolog);
+        table.flag("--new-baseline", "with --prolog: what the node has now is right", options->new_baseline);
+        table.value("--prometheus", "FILE", "also write the findings for node_exporter (*.prom)", options->prometheus);
         table.value("--timeout", "TIME", "how long to wait for a node (10s unless given)", options->timeout);
         return [options](Session& session) { return run_check(session, *options); };
       },
       .subcommands = {check_nccl_log_command()}};
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

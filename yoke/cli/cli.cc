@@ -1,10 +1,10 @@
-#include "yoke/cli/cli.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "yoke/base/error.h"
@@ -13,16 +13,18 @@
 #include "yoke/base/json.h"
 #include "yoke/base/log.h"
 #include "yoke/base/progress.h"
+#include "yoke/base/terminal.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/help_text.h"
 #include "yoke/cli/lab_head.h"
+#include "yoke/cli/milestones.h"
+#include "yoke/job/job_record.h"
+#include "yoke/terminal/terminal_text.h"
+#include "yoke/weights/model_folder.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
-
-// Nobody reads our output any more: the end, without a word, as for any program in a pipe.
-struct ClosedPipe {};
 
 // One command with its parser, and what was found for it.
 struct Bound {
@@ -65,7 +67,7 @@ class Parser {
     root_.set_help_flag();
     root_.allow_extras();
     root_.add_flag("-h,--help", root_help_);
-    root_.add_flag("--version", version_);
+    root_.add_flag("-V,--version", version_);
     declare(root_, shared_);
     for (const CommandRow& command : commands) bind(command, root_, {"yoke"});
   }
@@ -85,6 +87,17 @@ class Parser {
     return found;
   }
 
+  // Of an option that came without its value: what the value is.
+  std::string value_hint(const std::string& option) const {
+    const OptionRow* found = find_option(shared_, option);
+    for (const auto& bound : bound_) {
+      if (!bound->app->parsed()) continue;
+      if (const OptionRow* row = find_option(bound->options, option)) found = row;
+    }
+    return found ? fmt::format("{} {}: {}", option, found->value_name, help_of(*found))
+                 : "see '--help' after the command";
+  }
+
   bool root_help() const { return root_help_; }
   bool version() const { return version_; }
 
@@ -98,10 +111,9 @@ class Parser {
                   suggest(all.front(), option_names(bound), "options"));
     }
     const std::vector<CommandRow>& choices = bound ? bound->command->subcommands : commands;
-    if (const OptionRow* program = bound ? find_rest(*bound) : nullptr) {
-      throw Error(ErrorCode::kUsage,
-                  fmt::format("'{}' takes {} after '--', and '{}' comes before", path, program->name, wrong),
-                  fmt::format("{} … -- {}", path, printable(fmt::format("{}", fmt::join(all, " ")), 120)));
+    if (bound && find_rest(*bound)) {
+      throw Error(ErrorCode::kUsage, fmt::format("put -- before the program '{}'", wrong),
+                  fmt::format("{} -- {}", path, printable(fmt::format("{}", fmt::join(all, " ")), 120)));
     }
     if (choices.empty()) {
       throw Error(ErrorCode::kUsage, fmt::format("'{}' does not take '{}'", path, wrong),
@@ -109,8 +121,27 @@ class Parser {
     }
     std::vector<std::string> names;
     for (const CommandRow& choice : choices) names.push_back(choice.name);
+    const bool takes_node = bound && bound->action && takes_option(*bound, "--node");
     throw Error(ErrorCode::kUsage, fmt::format("'{}' has no command '{}'", path, wrong),
-                suggest(all.front(), names, "commands"));
+                takes_node && !nearest(all.front(), names) ? fmt::format("for one node: {} --node {}", path, wrong)
+                                                           : suggest(all.front(), names, "commands"));
+  }
+
+  // What falls through to an outer command, the inner one never sees: "yoke plan hardware spark b300".
+  void refuse_outer(const Bound& found) const {
+    for (const auto& bound : bound_) {
+      if (bound.get() == &found || !bound->app->parsed()) continue;
+      for (const OptionRow& row : bound->options.rows()) {
+        if (row.kind == OptionRow::Kind::kRest) continue;
+        const std::string name = split(row.name, ',').back();
+        if (bound->app->count(name) == 0) continue;
+        const bool is_word = row.kind == OptionRow::Kind::kPositional || row.kind == OptionRow::Kind::kPositionals;
+        const std::string given = is_word ? bound->app->get_option(name)->results().front() : name;
+        throw Error(ErrorCode::kUsage,
+                    fmt::format("'{}' does not take '{}'", fmt::join(found.path, " "), printable(given, 60)),
+                    fmt::format("see '{} --help'", fmt::join(found.path, " ")));
+      }
+    }
   }
 
   static void refuse_missing(const Bound& bound) {
@@ -130,9 +161,23 @@ class Parser {
     return nullptr;
   }
 
+  static const OptionRow* find_option(const OptionTable& options, const std::string& name) {
+    for (const OptionRow& row : options.rows()) {
+      const std::vector<std::string> names = split(row.name, ',');
+      if (std::find(names.begin(), names.end(), name) != names.end()) return &row;
+    }
+    return nullptr;
+  }
+
+  static bool takes_option(const Bound& bound, std::string_view name) {
+    const auto& rows = bound.options.rows();
+    return std::any_of(rows.begin(), rows.end(), [&](const OptionRow& row) { return row.name == name; });
+  }
+
   static void set_rest(const Bound* bound, const std::string& word) {
     if (const OptionRow* row = bound ? find_rest(*bound) : nullptr) return row->set(word);
-    throw Error(ErrorCode::kUsage, fmt::format("nothing can follow '--' here, but '{}' does", printable(word, 60)),
+    throw Error(ErrorCode::kUsage,
+                fmt::format("this command takes no program after --, such as '{}'", printable(word, 60)),
                 "see '--help' after the command");
   }
 
@@ -158,6 +203,7 @@ class Parser {
 
   std::vector<std::string> option_names(const Bound* bound) const {
     std::vector<std::string> names = {"--help"};
+    if (!bound) names.emplace_back("--version");
     const auto add = [&](const OptionTable& options) {
       for (const OptionRow& row : options.rows()) {
         if (row.kind == OptionRow::Kind::kFlag || row.kind == OptionRow::Kind::kValue)
@@ -176,6 +222,18 @@ class Parser {
   bool version_ = false;
 };
 
+// A parser's flag is there or not: how often is counted here. "-vv" is twice.
+template <class Words>
+std::size_t count_verbose(Words begin, Words end) {
+  std::size_t count = 0;
+  for (; begin != end; ++begin) {
+    const bool is_short =
+        begin->size() > 1 && (*begin)[0] == '-' && begin->find_first_not_of('v', 1) == std::string::npos;
+    count += is_short ? begin->size() - 1 : *begin == "--verbose" ? 1 : 0;
+  }
+  return count;
+}
+
 // Yoke starts a hidden word with its own arguments, and never on a terminal; a person gets one sentence.
 int run_hidden(const CommandRow& row, const std::vector<std::string>& arguments) {
   if (!isatty(STDIN_FILENO)) {
@@ -184,6 +242,34 @@ int run_hidden(const CommandRow& row, const std::vector<std::string>& arguments)
   throw Error(ErrorCode::kUsage,
               fmt::format("'{}' is a part of yoke that other commands start: it {}", row.name, row.summary),
               "'yoke help' lists the commands");
+}
+
+// A model is looked for here, where its path was typed: a lab's node has another working folder and another home.
+std::vector<std::string> arguments_for_head(const Session& session, const Bound& bound,
+                                            const std::vector<std::string>& arguments) {
+  const CLI::Option* model = bound.app->get_option_no_throw("MODEL");
+  // The model of `launch` is the engine's: often a name of the Hub.
+  if (!model || bound.command->name == "launch" || !is_about_lab(session)) return arguments;
+  const CLI::Option* made = bound.app->get_option_no_throw("--shape");
+  if (made && !made->empty()) return arguments;  // made in memory: there is no folder
+  const std::string word = model->empty() ? "" : model->results().front();
+  for (const char* own : {"/tmp/", "/run/", "/dev/shm/"}) {
+    if (word.starts_with(own)) return arguments;  // each node has its own: the node knows
+  }
+  return weights::with_model_folder(arguments, word, weights::find_model_folder(word));
+}
+
+int perform(Session& session, const Bound& bound, const std::vector<std::string>& arguments) {
+  if (bound.command->place == CommandPlace::kHead) {
+    if (const auto status = run_on_lab_head(session, arguments_for_head(session, bound, arguments))) return *status;
+  }
+  // What loads the machine shows in a watch that runs beside it.
+  constexpr std::array kMarked = {"run", "chat", "serve", "batch", "bench", "launch"};
+  std::optional<job::CommandMark> mark;
+  if (bound.path.size() > 1 && std::ranges::find(kMarked, bound.path[1]) != kMarked.end()) {
+    mark.emplace(fmt::format("{}", fmt::join(bound.path, " ")));
+  }
+  return bound.action(session);
 }
 
 int dispatch(const std::vector<std::string>& arguments, Session& session) {
@@ -197,20 +283,20 @@ int dispatch(const std::vector<std::string>& arguments, Session& session) {
   try {
     bound = parser.parse(arguments);
   } catch (const CLI::ArgumentMismatch& failure) {
-    throw Error(ErrorCode::kUsage, fmt::format("{} needs a value", split(failure.what(), ':').front()),
-                "see '--help' after the command");
+    const std::string option = split(failure.what(), ':').front();
+    throw Error(ErrorCode::kUsage, fmt::format("{} needs a value", option), parser.value_hint(option));
   } catch (const CLI::ParseError& failure) {
     throw Error(ErrorCode::kUsage, printable(failure.what()), "see 'yoke help', or '--help' after the command");
   }
   if (session.quiet) set_quiet_progress();
-  if (session.verbose) set_log_level(LogLevel::kDebug);
+  if (session.verbose) set_log_level(session.protocol ? LogLevel::kTrace : LogLevel::kDebug);
   parser.refuse_extras(bound, commands);
   if (parser.version()) {
     OptionTable none;
     return version_command().prepare(none)(session);
   }
   if (!bound) {
-    if (!parser.root_help()) return say_where_you_stand(session);
+    if (!parser.root_help()) return show_status(session);
     session.print(overview_text(commands));
     return kExitOk;
   }
@@ -224,23 +310,25 @@ int dispatch(const std::vector<std::string>& arguments, Session& session) {
     throw Error(ErrorCode::kUsage, fmt::format("'{}' needs a command", fmt::join(bound->path, " ")),
                 fmt::format("the commands are {}", fmt::join(names, ", ")));
   }
+  parser.refuse_outer(*bound);
   Parser::refuse_missing(*bound);
-  if (bound->command->place == CommandPlace::kHead) {
-    if (const auto status = run_on_lab_head(session, arguments)) return *status;
+  MilestoneHolder milestone(session, bound->path);
+  try {
+    const int status = perform(session, *bound, arguments);
+    milestone.end(status);
+    return status;
+  } catch (const Error& error) {
+    milestone.end(exit_status_of(error));
+    throw;
   }
-  return bound->action(session);
-}
-
-bool colour_errors() {
-  const char* no_color = std::getenv("NO_COLOR");
-  return isatty(STDERR_FILENO) && !(no_color && *no_color);
 }
 
 void report_error(const Error& error, const Session& session) {
-  std::string text = colour_errors() ? "\x1b[1;31myoke:\x1b[0m " : "yoke: ";
-  text += terminal_safe(error.message()) + "\n";
+  std::string text = fmt::format("yoke: {}\n", terminal_safe(error.message()));
   for (const std::string& where : error.context()) text += fmt::format("  while {}\n", terminal_safe(where));
   if (!error.hint().empty()) text += fmt::format("  hint: {}\n", terminal_safe(error.hint()));
+  if (const auto columns = terminal_columns(STDERR_FILENO)) text = terminal::fold_lines(text, *columns);
+  if (takes_colour(STDERR_FILENO)) text.replace(0, 5, "\x1b[1;31myoke:\x1b[0m");
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* nowhere left to say it */
   }
   if (!session.json) return;
@@ -252,46 +340,12 @@ void report_error(const Error& error, const Session& session) {
 
 }  // namespace
 
-int exit_status_of(const Error& error) {
-  return error.code() == ErrorCode::kInterrupted ? 128 + interrupt_signal() : error.exit_status();
-}
-
-Document error_json(const Error& error, int exit_status) {
-  Document context = Document::list();
-  for (const std::string& where : error.context()) context.items.push_back(Document::string(where));
-  return Document::map({{"code", Document::string(std::string(info(error.code()).name))},
-                        {"message", Document::string(error.message())},
-                        {"hint", Document::string(error.hint())},
-                        {"context", std::move(context)},
-                        {"exit_status", Document::number(std::int64_t{exit_status})}});
-}
-
-void Session::print(std::string_view text) const { print_as_is(terminal_safe(text)); }
-
-void Session::print_as_is(std::string_view text) const {
-  while (!text.empty()) {
-    const ssize_t count = write(STDOUT_FILENO, text.data(), text.size());
-    if (count >= 0) {
-      text.remove_prefix(static_cast<std::size_t>(count));
-    } else if (errno == EPIPE) {
-      throw ClosedPipe{};
-    } else if (errno != EINTR) {
-      throw system_error(errno, "cannot write to standard output", "is it closed, or the disk full?");
-    }
-  }
-}
-
-void Session::print_json(const Document& document) const { print_as_is(yoke::print_json(document) + "\n"); }
-
-void Session::warn(const std::vector<std::string>& warnings) const {
-  for (const std::string& warning : warnings) log(LogLevel::kWarning, "{}", warning);
-}
-
 int run_command_line(const std::vector<std::string>& arguments) {
   Session session;
-  // Known before options are read: what is wrong with one of them is told in JSON too.
+  // Known before options are read: what is wrong with one of them is reported in JSON too.
   const auto end = std::find(arguments.begin(), arguments.end(), "--");
   session.json = std::find(arguments.begin(), end, "--json") != end;
+  session.protocol = count_verbose(arguments.begin(), end) >= 2;
   try {
     return dispatch(arguments, session);
   } catch (const ClosedPipe&) {
@@ -309,4 +363,4 @@ int run_command_line(const std::vector<std::string>& arguments) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

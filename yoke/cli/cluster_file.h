@@ -6,11 +6,14 @@
 #include "yoke/cli/command.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::cli {
 
 std::optional<std::filesystem::path> find_cluster_file(const Session& session);  // nothing: there is none
-Cluster load_session_cluster(const Session& session);                            // an Error where there is none
+spec::Cluster load_session_cluster(const Session& session);                      // an Error where there is none
+// Says first, on standard error, where work over the nodes does not use the rails: a cluster file without any, or one
+// that omits a cabled rail of this machine. Which command mends it is part of it.
+void note_omitted_rails(const Session& session, const spec::Cluster& cluster);
 // What it says; nothing where there is none. Read once for each session.
-std::optional<Cluster> read_session_cluster(const Session& session);
+std::optional<spec::Cluster> read_session_cluster(const Session& session);
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -12,25 +12,34 @@
 #include "yoke/base/error.h"
 #include "yoke/cli/options.h"
 
-namespace yoke {
+namespace yoke::spec {
+struct Cluster;
+}
+namespace yoke::cli {
 
 // What every command is given: the options that all share, and the way out.
-struct Cluster;
 
 struct Session {
   bool json = false;
   bool quiet = false;
-  bool verbose = false;
+  bool verbose = false;   // -v
+  bool protocol = false;  // -vv
   std::optional<std::string> cluster_file;
   std::optional<std::string> lab;
-  mutable std::shared_ptr<const Cluster> cluster_read = {};  // cluster_file.h reads it once
+  mutable std::shared_ptr<const spec::Cluster> cluster_read = {};  // cluster_file.h reads it once
 
-  // To standard output; an Error where that fails. What would steer a terminal is shown as an escape, whoever wrote it.
+  // To standard output; an Error where that fails. What would steer a terminal is shown as an escape, no matter who
+  // wrote it.
   void print(std::string_view text) const;
   void print_as_is(std::string_view text) const;    // for what a model or a rank writes
   void print_json(const Document& document) const;  // indented, with its line end
   void warn(const std::vector<std::string>& warnings) const;
+  // "yoke: text" on standard error, no wider than the terminal there.
+  static void note(std::string_view text);
 };
+
+// Nobody reads our output any more: the end, without a word, as for any program in a pipe.
+struct ClosedPipe {};
 
 // What stands under "error" in a command's JSON (docs/errors.md).
 Document error_json(const Error& error, int exit_status);
@@ -65,4 +74,4 @@ struct CommandRow {
   std::function<std::optional<int>(const std::vector<std::string>& arguments)> part = {};
 };
 
-}  // namespace yoke
+}  // namespace yoke::cli

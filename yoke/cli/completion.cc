@@ -1,4 +1,4 @@
-// yoke completion bash, yoke man, yoke help: texts made from the table of commands.
+// yoke completion, yoke man, yoke help: texts made from the table of commands, and scripts that ask for it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,84 +9,76 @@
 #include "yoke/cli/commands.h"
 #include "yoke/cli/help_text.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
-std::vector<std::string> option_words(const OptionTable& options) {
-  std::vector<std::string> words;
-  for (const OptionRow& row : options.rows()) {
-    if (row.kind == OptionRow::Kind::kFlag || row.kind == OptionRow::Kind::kValue)
-      words.push_back(split(row.name, ',').back());
-  }
-  return words;
+// All three ask the program itself (complete_words.h): what it offers depends on the labs, nodes, jobs and models that
+// are there now. Its own standard input must be no terminal.
+constexpr std::string_view kBash = R"(# bash completion of yoke; made by `yoke completion bash`
+_yoke() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case $line in
+      :files) compopt -o default 2>/dev/null ;;
+      :programs) COMPREPLY+=($(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")) ;;
+      *) COMPREPLY+=("${line%%$'\t'*}") ;;
+    esac
+  done < <("${COMP_WORDS[0]}" complete-words "${COMP_WORDS[@]:1:COMP_CWORD}" </dev/null 2>/dev/null)
 }
+complete -F _yoke yoke
+)";
 
-// The cases of the script's three `case` statements.
-struct Cases {
-  std::string commands;  // the words that lead from one command to the next
-  std::string values;    // what may follow an option that takes a value
-  std::string words;     // what may follow a command
-};
-
-void add_cases(const std::string& path, const CommandRow& command, Cases& cases) {
-  OptionTable options;
-  if (command.prepare) command.prepare(options);
-  std::vector<std::string> all = option_words(options);
-  for (const CommandRow& sub : command.subcommands) all.push_back(sub.name);
-  for (const OptionRow& row : options.rows()) {
-    const bool is_word = row.kind == OptionRow::Kind::kPositional || row.kind == OptionRow::Kind::kPositionals;
-    if (is_word) all.insert(all.end(), row.choices.begin(), row.choices.end());
-    if (row.kind != OptionRow::Kind::kValue) continue;
-    // An option without choices takes a file or free text: bash's own completion then.
-    const std::string reply = row.choices.empty() ? ""
-                                                  : fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$current\")); ",
-                                                                fmt::join(row.choices, " "));
-    cases.values += fmt::format("    '{} {}') {}return ;;\n", path, split(row.name, ',').back(), reply);
-  }
-  cases.words += fmt::format("    '{}') words='{}' ;;\n", path, fmt::join(all, " "));
-  for (const CommandRow& sub : command.subcommands) {
-    cases.commands += fmt::format("      '{} {}') path=\"$path $word\" ;;\n", path, sub.name);
-    add_cases(path + " " + sub.name, sub, cases);
-  }
+constexpr std::string_view kZsh = R"(#compdef yoke
+# zsh completion of yoke; made by `yoke completion zsh`
+_yoke() {
+  local line word
+  local -a described
+  for line in "${(@f)$(${words[1]} complete-words "${(@)words[2,CURRENT]}" </dev/null 2>/dev/null)}"; do
+    case $line in
+      (:files) _files ;;
+      (:programs) _command_names -e ;;
+      (?*)
+        word=${line%%$'\t'*}
+        described+=("${word//:/\\:}:${line#*$'\t'}") ;;
+    esac
+  done
+  (( $#described )) && _describe yoke described
 }
+(( $+functions[compdef] )) && compdef _yoke yoke
+)";
+
+constexpr std::string_view kFish = R"(# fish completion of yoke; made by `yoke completion fish`
+function __yoke_words
+  set -l words (commandline -opc) (commandline -ct)
+  $words[1] complete-words $words[2..-1] </dev/null 2>/dev/null
+end
+function __yoke_wants_files
+  __yoke_words | string match -q ':files'
+end
+complete -c yoke -f -a '(__yoke_words | string match -v ":*")'
+complete -c yoke -n __yoke_wants_files -F
+)";
 
 }  // namespace
 
-std::string bash_completion(const std::vector<CommandRow>& commands) {
-  Cases cases;
-  add_cases("yoke", {.name = "yoke", .subcommands = commands}, cases);
-  Session unused;
-  return fmt::format(R"(# bash completion of yoke; made by `yoke completion bash`
-_yoke() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}} path=yoke word words=
-  for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-    [[ $word == -- ]] && {{ COMPREPLY=($(compgen -c -- "$current")); return; }}
-    case "$path $word" in
-{}    esac
-  done
-  case "$path $previous" in
-{}    *' --cluster' | *' --lab') return ;;
-  esac
-  case "$path" in
-{}  esac
-  COMPREPLY=($(compgen -W "$words {} --help" -- "$current"))
-}}
-complete -o default -F _yoke yoke
-)",
-                     cases.commands, cases.values, cases.words, fmt::join(option_words(shared_options(unused)), " "));
+std::string completion_script(std::string_view shell) {
+  return std::string(shell == "zsh" ? kZsh : shell == "fish" ? kFish : kBash);
 }
 
 CommandRow completion_command() {
   return {.name = "completion",
           .summary = "print the shell's completion script",
-          .description = "Prints a script that completes commands and options in bash.",
+          .description = "Prints a script that completes commands, options, labs, nodes, jobs and models.",
           .examples = {{"source <(yoke completion bash)", "in this shell"},
-                       {"yoke completion bash > ~/.local/share/bash-completion/completions/yoke", "in every shell"}},
+                       {"yoke completion bash > ~/.local/share/bash-completion/completions/yoke", "in every bash"},
+                       {"yoke completion zsh > ~/.zfunc/_yoke", "in every zsh that has ~/.zfunc in its fpath"},
+                       {"yoke completion fish > ~/.config/fish/completions/yoke.fish", "in every fish"}},
           .prepare = [](OptionTable& options) -> Action {
             auto shell = std::make_shared<std::string>();
-            options.positional("SHELL", "bash", *shell, Presence::kRequired, {"bash"});
+            options.positional("SHELL", "bash, zsh or fish", *shell, Presence::kRequired, {"bash", "zsh", "fish"});
             return [shell](Session& session) {
-              session.print(bash_completion(public_commands()));
+              session.print_as_is(completion_script(*shell));
               return kExitOk;
             };
           }};
@@ -99,7 +91,7 @@ CommandRow man_command() {
           .examples = {{"yoke man | man -l -", "to read it"}},
           .prepare = [](OptionTable&) -> Action {
             return [](Session& session) {
-              session.print(man_page(public_commands()));
+              session.print_as_is(man_page(public_commands()));
               return kExitOk;
             };
           }};
@@ -131,7 +123,7 @@ std::string help_for(const std::vector<std::string>& words) {
       std::vector<std::string> names = names_of(*choices);
       if (!found) names.emplace_back("exit");
       throw Error(ErrorCode::kUsage, fmt::format("'{}' has no command '{}'", fmt::join(path, " "), printable(word, 60)),
-                  names.empty() ? fmt::format("'{} --help' tells all about it", fmt::join(path, " "))
+                  names.empty() ? fmt::format("'{} --help' describes it", fmt::join(path, " "))
                                 : suggest(word, names, "commands"));
     }
     found = &*next;
@@ -139,6 +131,32 @@ std::string help_for(const std::vector<std::string>& words) {
     path.push_back(found->name);
   }
   return found ? help_text(path, *found) : overview_text(table);
+}
+
+Document command_json(const CommandRow& command) {
+  Document document =
+      Document::map({{"name", Document::string(command.name)}, {"summary", Document::string(command.summary)}});
+  if (command.subcommands.empty()) return document;
+  Document list = Document::list();
+  for (const CommandRow& sub : command.subcommands) list.items.push_back(command_json(sub));
+  document.add("commands", std::move(list));
+  return document;
+}
+
+// All commands, or those of one; a word that is none is refused as in the text.
+Document help_json(const std::vector<CommandRow>& table, const std::vector<std::string>& topic) {
+  help_for(topic);
+  const std::vector<CommandRow>* choices = &table;
+  const CommandRow* found = nullptr;
+  for (const std::string& word : topic) {
+    found = &*std::find_if(choices->begin(), choices->end(),
+                           [&](const CommandRow& command) { return goes_by(command, word); });
+    choices = &found->subcommands;
+  }
+  if (found) return command_json(*found);
+  Document list = Document::list();
+  for (const CommandRow& command : table) list.items.push_back(command_json(command));
+  return Document::map({{"commands", std::move(list)}});
 }
 
 }  // namespace
@@ -160,10 +178,14 @@ CommandRow help_command() {
                                 Presence::kOptional, std::move(choices));
             return [topic](Session& session) {
               const bool statuses = *topic == std::vector<std::string>{"exit"};
+              if (session.json) {
+                session.print_json(statuses ? exit_status_json() : help_json(public_commands(), *topic));
+                return kExitOk;
+              }
               session.print(statuses ? "Exit statuses:\n" + exit_status_text() : help_for(*topic));
               return kExitOk;
             };
           }};
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

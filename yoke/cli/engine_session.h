@@ -2,8 +2,10 @@
 // what happens in the terminal.
 //
 //   EngineSession engine(session, host_spec(session, arguments));
-//   const Answered answer = engine.ask(request, {.on_token = [&](const Sampled& token) { … return true; }});
+//   const CompletedAnswer answer = engine.ask(request, {.on_token = [&](const SampledToken& token) { … return true;
+//   }});
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,42 +14,56 @@
 #include "yoke/engine/request_limits.h"
 #include "yoke/serve/client.h"
 
-namespace yoke {
+namespace yoke::cli {
 
 struct EngineArguments {
   std::string model;
   std::optional<int> ranks, nodes, threads, context;
-  std::string transport = "auto", cache_type = "f32";
+  std::string transport = "auto", backend = "auto", cache_type = "auto";
+  bool exact = false;
 };
-void declare_engine(OptionTable& table, EngineArguments& arguments);
+// Where the model may be left out it is the one that ships with yoke.
+void declare_engine(OptionTable& table, EngineArguments& arguments, Presence model = Presence::kRequired);
+
+// Puts the model's absolute folder in the place of what was typed (model_folder.h), or throws why there is none.
+void settle_model(EngineArguments& arguments);
 
 // Throws Error(kUsage) for numbers that make no sense. Reads the cluster file, and whether a launcher started us.
-EngineHostSpec host_spec(const Session& session, const EngineArguments& arguments);
+serve::EngineHostSpec host_spec(const Session& session, const EngineArguments& arguments);
 
 // Where a launcher started this process as another rank than the first: takes part until the engine ends, says nothing,
 // and returns the exit status.
-std::optional<int> follow_if_not_first(const EngineHostSpec& spec);
+std::optional<int> follow_if_not_first(const serve::EngineHostSpec& spec);
 
 // A client whose notes, progress and text share the terminal.
 class EngineSession {
  public:
   // Returns when the model is loaded; throws what the engine says instead.
-  EngineSession(const Session& session, EngineHostSpec spec);
+  EngineSession(const Session& session, serve::EngineHostSpec spec);
 
-  EngineClient& client() { return *client_; }
-  const EngineReady& ready() const { return client_->ready(); }
+  serve::EngineClient& client() { return *client_; }
+  const engine::EngineReady& ready() const { return client_->ready(); }
   // As the client's, with progress while the prompt is read.
-  Answered ask(Request request, AskHooks hooks);
-  Result<Answered> try_ask(Request request, AskHooks hooks);
+  serve::CompletedAnswer ask(engine::Request request, serve::AskHooks hooks);
+  Result<serve::CompletedAnswer> try_ask(engine::Request request, serve::AskHooks hooks);
 
   // Standard output as text goes there piece by piece, so that notes begin on a line of their own.
   void print(std::string_view text);
   void note(const std::string& text);  // on standard error
+  // While a line is typed: the one that shows it puts notes above it. Empty: as before.
+  void set_note_sink(std::function<void(std::string_view)> sink) { note_sink_ = std::move(sink); }
 
  private:
   const Session& session_;
-  bool in_line_ = false;                // something was printed, and no line end after it
-  std::optional<EngineClient> client_;  // last: it calls the above
+  bool in_line_ = false;  // something was printed, and no line end after it
+  std::function<void(std::string_view)> note_sink_;
+  std::optional<serve::EngineClient> client_;  // last: it calls the above
 };
 
-}  // namespace yoke
+// Of a context that is shorter than the model's: how to get more. Empty otherwise.
+std::string context_note(const engine::EngineReady& ready);
+
+// Of a machine with a GPU that yoke cannot use: one sentence that the model runs on the CPU, and why.
+std::optional<std::string> cpu_note(const engine::EngineReady& ready);
+
+}  // namespace yoke::cli

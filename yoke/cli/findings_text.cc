@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "yoke/base/terminal.h"
 #include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 std::string indented(std::string_view label, const std::string& text) {
   std::string out;
-  for (const std::string& line : wrap_text(text, kFindingsWidth - 13)) {
+  for (const std::string& line : report::wrap_text(text, output_width(kFindingsWidth) - 13)) {
     out += fmt::format("  {:<9}  {}\n", out.empty() ? label : "", line);
   }
   return out;
@@ -18,10 +19,10 @@ std::string indented(std::string_view label, const std::string& text) {
 
 }  // namespace
 
-std::string findings_text(const std::vector<Finding>& findings) {
+std::string findings_text(const std::vector<spec::Finding>& findings) {
   std::string out;
-  for (const Finding& finding : findings) {
-    out += fmt::format("{} {}", to_string(finding.severity), finding.rule);
+  for (const spec::Finding& finding : findings) {
+    out += fmt::format("{} {}", spec::to_string(finding.severity), finding.rule);
     if (finding.node) out += ": " + *finding.node;
     if (finding.subject) out += (finding.node ? ", " : ": ") + *finding.subject;
     out += "\n" + indented("what", finding.what) + indented("evidence", finding.evidence) +
@@ -30,24 +31,24 @@ std::string findings_text(const std::vector<Finding>& findings) {
   return out;
 }
 
-std::string withheld_text(const std::vector<Finding>& withheld, double taken) {
+std::string withheld_text(const std::vector<spec::Finding>& withheld, double taken) {
   if (withheld.empty()) return "";
   std::vector<std::string> names;
-  for (const Finding& finding : withheld) {
+  for (const spec::Finding& finding : withheld) {
     std::string name = finding.rule;
     if (finding.node) name += " of " + *finding.node + (finding.subject ? " " + *finding.subject : "");
     names.push_back(std::move(name));
   }
   return fmt::format(
-      "Not judged, as it was measured while the CPU was {:.0f}% busy with other programs: {}.\n"
+      "Not evaluated, as it was measured while the CPU was {:.0f}% busy with other programs: {}.\n"
       "Measure again when the machines are idle.\n",
       taken * 100, fmt::join(names, ", "));
 }
 
-Document findings_json(const std::vector<Finding>& findings) {
+Document findings_json(const std::vector<spec::Finding>& findings) {
   Document list = Document::list();
-  for (const Finding& finding : findings) list.items.push_back(to_json(finding));
+  for (const spec::Finding& finding : findings) list.items.push_back(spec::to_json(finding));
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -6,13 +6,14 @@
 #include "yoke/base/document.h"
 #include "yoke/spec/finding.h"
 
-namespace yoke {
+namespace yoke::cli {
 
-constexpr std::size_t kFindingsWidth = 100;  // columns
+constexpr std::size_t kFindingsWidth = 100;  // columns; a terminal has its own
 
-std::string findings_text(const std::vector<Finding>& findings);
-// What a busy machine keeps from being judged: one line that names it. `taken`: the share of the CPU that others took.
-std::string withheld_text(const std::vector<Finding>& withheld, double taken);
-Document findings_json(const std::vector<Finding>& findings);
+std::string findings_text(const std::vector<spec::Finding>& findings);
+// What a busy machine keeps from being evaluated: one line that names it. `taken`: the share of the CPU that others
+// took.
+std::string withheld_text(const std::vector<spec::Finding>& withheld, double taken);
+Document findings_json(const std::vector<spec::Finding>& findings);
 
-}  // namespace yoke
+}  // namespace yoke::cli

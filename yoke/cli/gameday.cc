@@ -14,8 +14,9 @@
 #include "yoke/cli/commands.h"
 #include "yoke/gameday/summary.h"
 #include "yoke/report/table.h"
+#include "yoke/weights/model_folder.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace fs = std::filesystem;
 namespace {
 
@@ -29,6 +30,8 @@ struct Arguments {
   bool interactive = false;
   bool keep = false;
   bool plain = false;
+  std::string hardware;  // of a lab of its own
+  int dcgm = 1;
 };
 
 // Several names may stand in one word, and the option may come more than once.
@@ -40,10 +43,10 @@ std::vector<std::string> phase_names(const std::vector<std::string>& words) {
   return names;
 }
 
-int list_phases(const Session& session, const std::vector<const Phase*>& phases) {
-  Table table{.columns = {{.header = "phase"}, {.header = "what"}, {.header = "needs"}}};
+int list_phases(const Session& session, const std::vector<const gameday::Phase*>& phases) {
+  report::Table table{.columns = {{.header = "phase"}, {.header = "what"}, {.header = "needs"}}};
   Document list = Document::list();
-  for (const Phase* phase : phases) {
+  for (const gameday::Phase* phase : phases) {
     Document needs = Document::list();
     for (const std::string_view need : phase->needs) needs.items.push_back(Document::string(std::string(need)));
     table.rows.push_back(
@@ -55,7 +58,7 @@ int list_phases(const Session& session, const std::vector<const Phase*>& phases)
   if (session.json) {
     session.print_json(Document::map({{"phases", std::move(list)}}));
   } else {
-    session.print(render_text(table, {.width = kUnlimitedWidth}));
+    session.print(report::render_text(table, report::for_output(report::kUnlimitedWidth)));
   }
   return kExitOk;
 }
@@ -73,43 +76,37 @@ fs::path report_file(const std::optional<std::string>& given) {
   return file;
 }
 
-// The small model that ships with yoke: beside the working folder, the build or the installed program.
-std::optional<fs::path> find_model(const std::optional<std::string>& given, const fs::path& program) {
-  const auto is_model = [](const fs::path& folder) { return fs::exists(folder / "config.json"); };
-  if (given) {
-    if (is_model(*given)) return fs::absolute(*given);
-    throw Error(ErrorCode::kNotFound, fmt::format("--model: {} is no model folder", *given),
-                "a model folder holds config.json, tokenizer.json and *.safetensors");
-  }
-  const fs::path folder = program.parent_path();
-  for (const fs::path& place : {fs::path("models/nano"), folder / "../models/nano", folder / "../../models/nano",
-                                folder / "../share/yoke/models/nano"}) {
-    if (is_model(place)) return fs::canonical(place);
-  }
-  return std::nullopt;
-}
-
-VenueOptions venue_of(const Session& session, const Arguments& arguments) {
-  VenueOptions venue{.program = fs::read_symlink("/proc/self/exe"),
-                     .lab_kind = arguments.plain ? LabKind::kPlain : LabKind::kFull,
-                     .after = arguments.keep ? AfterPlay::kKeep : AfterPlay::kCleanUp};
+gameday::EnvironmentOptions environment_options(const Session& session, const Arguments& arguments) {
+  gameday::EnvironmentOptions environment{
+      .program = fs::read_symlink("/proc/self/exe"),
+      .lab_kind = arguments.plain ? gameday::LabKind::kPlain : gameday::LabKind::kFull,
+      .after = arguments.keep ? gameday::CleanUp::kKeep : gameday::CleanUp::kCleanUp};
   if (const auto file = find_cluster_file(session)) {
-    const Cluster cluster = load_cluster(*file);
+    const spec::Cluster cluster = spec::load_cluster(*file);
     // A lab's cluster.yaml that just lies here may be of a lab long gone: only where it is named is it meant.
-    if (session.cluster_file || !cluster.lab) venue.cluster_file = fs::absolute(*file);
-    if (venue.cluster_file) venue.lab = cluster.lab;
+    if (session.cluster_file || !cluster.lab) environment.cluster_file = fs::absolute(*file);
+    if (environment.cluster_file) environment.lab = cluster.lab;
   }
-  if (venue.cluster_file && arguments.plain) {
+  if (!arguments.hardware.empty()) environment.hardware = arguments.hardware;
+  environment.dcgm_level = arguments.dcgm;
+  if (environment.cluster_file && !arguments.hardware.empty()) {
+    throw Error(
+        ErrorCode::kUsage, "--hardware is for a lab of its own, and there is a cluster file",
+        fmt::format("leave out --hardware, or begin in a folder without {}", environment.cluster_file->native()));
+  }
+  if (environment.cluster_file && arguments.plain) {
     throw Error(ErrorCode::kUsage, "--plain is for a lab of its own, and there is a cluster file",
-                fmt::format("leave out --plain, or begin in a folder without {}", venue.cluster_file->native()));
+                fmt::format("leave out --plain, or begin in a folder without {}", environment.cluster_file->native()));
   }
   // On a cluster only a model that was named is known to lie on every node.
-  if (arguments.model || !venue.cluster_file || venue.lab) venue.model = find_model(arguments.model, venue.program);
-  return venue;
+  if (arguments.model || !environment.cluster_file || environment.lab) {
+    environment.model = arguments.model ? weights::find_model_folder(*arguments.model) : weights::shipped_model();
+  }
+  return environment;
 }
 
 int run_gameday(Session& session, const Arguments& arguments) {
-  const std::vector<const Phase*> phases = choose_phases(phase_names(arguments.phases));
+  const std::vector<const gameday::Phase*> phases = gameday::choose_phases(phase_names(arguments.phases));
   if (arguments.list) return list_phases(session, phases);
   if (session.json && arguments.interactive)
     throw Error(ErrorCode::kUsage, "--interactive and --json cannot both be given", "a conversation is not JSON");
@@ -117,18 +114,18 @@ int run_gameday(Session& session, const Arguments& arguments) {
     throw Error(ErrorCode::kUsage, "a game day takes no --lab", "name the lab's cluster file with --cluster FILE");
   }
   const fs::path report = report_file(arguments.report);
-  GamedayOptions options{.venue = venue_of(session, arguments),
-                         .phases = phases,
-                         .finale = arguments.interactive ? Finale::kChat : Finale::kNone};
+  gameday::GamedayOptions options{.environment = environment_options(session, arguments),
+                                  .phases = phases,
+                                  .finale = arguments.interactive ? gameday::Finale::kChat : gameday::Finale::kNone};
   if (!session.json) options.write = [&](std::string_view text) { session.print(text); };
-  const GamedayResult result = play_gameday(options);
-  write_file_atomically(report, render_html(gameday_page(result)));
+  const gameday::GamedayResult result = gameday::run_gameday(options);
+  write_file_atomically(report, report::render_html(gameday::gameday_page(result)));
   if (session.json) {
-    Document document = to_json(result);
+    Document document = gameday::to_json(result);
     document.add("report", Document::string(report.native()));
     session.print_json(document);
   } else {
-    session.print(fmt::format("{}The report is {}\n", summary_text(result), report.native()));
+    session.print(fmt::format("{}The report is {}\n", gameday::summary_text(result), report.native()));
   }
   return result.passed() ? kExitOk : kExitFindings;
 }
@@ -136,34 +133,39 @@ int run_gameday(Session& session, const Arguments& arguments) {
 }  // namespace
 
 CommandRow gameday_command() {
-  return {.name = "gameday",
-          .summary = "the whole story end to end, on the cluster or in a lab",
-          .description =
-              "Plays the story phase by phase, each with the commands that a person would type, their figures and a "
-              "verdict: machines from the factory that find each other and are set up, ssh, both halves of the cable, "
-              "the all-reduce, a model that one node refuses and all of them run, a rank killed in mid-answer, a half "
-              "pulled and a half slowed, half of the cable cut. Then a summary and an HTML page. "
-              "Without a cluster file it starts a lab of two virtual Sparks, and leaves nothing of it; Ctrl-C cleans "
-              "up at any moment. On a cluster the phases that only a lab can play are skipped. Exit status 1 where a "
-              "phase failed.",
-          .examples = {{"yoke gameday", "all of it; in a lab where there is no cluster.yaml"},
-                       {"yoke gameday --list", "the phases"},
-                       {"yoke gameday --phase prove,all-reduce --json", "two of them and what they need"},
-                       {"yoke gameday --interactive", "and at the end a conversation over both nodes"},
-                       {"yoke gameday --cluster desk.yaml --model /data/llama", "on real machines"}},
-          .prepare = [](OptionTable& table) -> Action {
-            auto arguments = std::make_shared<Arguments>();
-            table.values("--phase", "NAME,…", "only these phases, and those that they need", arguments->phases);
-            table.flag("--list", "list the phases", arguments->list);
-            table.value("--report", "FILE", "where to write the page (gameday-report.html)", arguments->report);
-            table.value("--model", "DIR", "the model (models/nano in a lab; on a cluster each node must have it)",
-                        arguments->model);
-            table.flag("--interactive", "end in a conversation with the model, before the clean-up",
-                       arguments->interactive);
-            table.flag("--keep", "leave the lab up", arguments->keep);
-            table.flag("--plain", "a lab of plain processes, for a machine without namespaces", arguments->plain);
-            return [arguments](Session& session) { return run_gameday(session, *arguments); };
-          }};
+  return {
+      .name = "gameday",
+      .summary = "the whole story end to end, on the cluster or in a lab",
+      .description =
+          "Plays the story phase by phase, each with the commands that a person would type, their figures and a "
+          "verdict: machines from the factory that find each other and are set up, ssh, both rails of the cable, "
+          "the all-reduce, a model that one node refuses and all of them run, a rank killed in mid-answer, a rail "
+          "pulled and a half slowed, half of the cable cut. Then a summary and an HTML page. "
+          "Without a cluster file it starts a lab of two virtual Sparks, and leaves nothing of it; Ctrl-C cleans "
+          "up at any moment. On a cluster the phases that only a lab can play are skipped. Exit status 1 where a "
+          "phase failed.",
+      .examples = {{"yoke gameday", "all of it; in a lab where there is no cluster.yaml"},
+                   {"yoke gameday --list", "the phases"},
+                   {"yoke gameday --phase prove,all-reduce --json", "two of them and what they need"},
+                   {"yoke gameday --hardware b300", "in a lab of two servers with eight rails each"},
+                   {"yoke gameday --interactive", "and at the end a conversation over both nodes"},
+                   {"yoke gameday --cluster desk.yaml --model /data/llama", "on real machines"}},
+      .prepare = [](OptionTable& table) -> Action {
+        auto arguments = std::make_shared<Arguments>();
+        table.values("--phase", "NAME,…", "only these phases, and those that they need", arguments->phases);
+        table.flag("--list", "list the phases", arguments->list);
+        table.value("--report", "FILE", "where to write the page (gameday-report.html)", arguments->report);
+        table.value("--model", "DIR", "the model (models/nano in a lab; on a cluster each node must have it)",
+                    arguments->model);
+        table.flag("--interactive", "end in a conversation with the model, before the clean-up",
+                   arguments->interactive);
+        table.flag("--keep", "leave the lab up", arguments->keep);
+        table.choice("--hardware", "NAME", "of the lab: spark or b300 (spark)", {"spark", "b300"}, arguments->hardware);
+        table.value("--dcgm", "LEVEL", "of NVIDIA's diagnostic on servers that have it, 1 to 4 (1; 0: none)",
+                    arguments->dcgm, {0, 4});
+        table.flag("--plain", "a lab of plain processes, for a machine without namespaces", arguments->plain);
+        return [arguments](Session& session) { return run_gameday(session, *arguments); };
+      }};
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -6,15 +6,17 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
+#include "yoke/base/terminal.h"
 #include "yoke/base/text.h"
 #include "yoke/report/wrap.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 // Every line but the first starts with `margin` blanks.
 std::string wrap(std::string_view text, std::size_t margin) {
-  return fmt::format("{}", fmt::join(wrap_text(text, kTerminalWidth - margin), "\n" + std::string(margin, ' ')));
+  return fmt::format("{}", fmt::join(report::wrap_text(text, std::min(output_width(), report::kTerminalWidth) - margin),
+                                     "\n" + std::string(margin, ' ')));
 }
 
 std::string left_side(const OptionRow& row) {
@@ -92,8 +94,9 @@ OptionTable shared_options(Session& session) {
                 session.cluster_file);
   options.value("--lab", "NAME", "the cluster of this lab, instead of a file", session.lab);
   options.flag("--json", "print JSON instead of text", session.json);
-  options.flag("-q,--quiet", "no progress", session.quiet);
-  options.flag("-v,--verbose", "verbose log", session.verbose);
+  options.flag("-q,--quiet", "no progress, no notices", session.quiet);
+  options.flag("-v,--verbose", "show each program run, file read, decision and time; -vv: the protocol too",
+               session.verbose);
   return options;
 }
 
@@ -119,17 +122,34 @@ std::string overview_text(const std::vector<CommandRow>& commands) {
          "\n`yoke COMMAND --help` shows details and examples; `yoke help exit` lists the exit statuses.\n";
 }
 
-std::string exit_status_text() {
-  std::vector<std::pair<std::string, std::string>> rows = {
-      {"0", "done"},
-      {"1", "done, and the answer is no: findings, or a disagreement"},
-      {"3", "done, but what had to be measured was not"},
-      {"141", "the reader closed the pipe"}};
+namespace {
+
+std::vector<std::pair<std::string, std::string>> exit_status_rows() {
+  std::vector<std::pair<std::string, std::string>> rows = {{"0", "done"},
+                                                           {"1", "findings, or results that differ"},
+                                                           {"3", "done, but what had to be measured was not"},
+                                                           {"141", "the reader closed the pipe"}};
   for (const ErrorCodeInfo& row : error_codes())
-    rows.emplace_back(fmt::format("{}", row.exit_status), fmt::format("{}: {}", row.name, row.meaning));
+    rows.emplace_back(
+        fmt::format("{}", row.exit_status),
+        fmt::format("{}: {}{}", row.name, row.meaning,
+                    row.code == ErrorCode::kUsage ? "; of 'yoke check' also: a node could not be read" : ""));
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return std::stoi(a.first) < std::stoi(b.first); });
-  return two_columns(rows);
+  return rows;
 }
 
-}  // namespace yoke
+}  // namespace
+
+std::string exit_status_text() { return two_columns(exit_status_rows()); }
+
+Document exit_status_json() {
+  Document list = Document::list();
+  for (const auto& [status, meaning] : exit_status_rows()) {
+    list.items.push_back(Document::map(
+        {{"exit_status", Document::number(std::int64_t{std::stoi(status)})}, {"meaning", Document::string(meaning)}}));
+  }
+  return Document::map({{"exit_statuses", std::move(list)}});
+}
+
+}  // namespace yoke::cli

@@ -1,17 +1,24 @@
 #include "yoke/cli/job_output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
+#include "yoke/base/error.h"
 #include "yoke/base/text.h"
+#include "yoke/cli/commands.h"
+#include "yoke/job/job_record.h"
+#include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::cli {
+
 namespace {
 
-constexpr std::size_t kCollectMost = 64 << 10;
+constexpr std::size_t kMaxCollect = 64 << 10;
 
 void write_errors(std::string_view text) {
   while (!text.empty()) {
@@ -22,16 +29,16 @@ void write_errors(std::string_view text) {
   }
 }
 
-Document outcome_json(const std::string& job, const JobOutcome& outcome) {
+Document outcome_json(const std::string& job, const job::JobOutcome& outcome) {
   Document map = Document::map({{"job", Document::string(job)},
                                 {"exit_status", Document::number(std::int64_t{outcome.exit_status})},
                                 {"restarts", Document::number(std::int64_t{outcome.restarts})}});
   if (!outcome.cause) return map;
-  const JobCause& cause = *outcome.cause;
-  Document what = Document::map({{"kind", Document::string(std::string(to_string(cause.kind)))}});
+  const job::JobCause& cause = *outcome.cause;
+  Document what = Document::map({{"kind", Document::string(std::string(job::to_string(cause.kind)))}});
   if (!cause.node.empty()) what.add("node", Document::string(cause.node));
   if (cause.rank) what.add("rank", Document::number(std::int64_t{*cause.rank}));
-  if (!cause.half.empty()) what.add("half", Document::string(cause.half));
+  if (!cause.rail.empty()) what.add("rail", Document::string(cause.rail));
   map.add("cause", std::move(what));
   map.add("error", error_json(cause.error, outcome.exit_status));
   return map;
@@ -39,14 +46,14 @@ Document outcome_json(const std::string& job, const JobOutcome& outcome) {
 
 }  // namespace
 
-void JobOutput::show(JobSpec& spec) {
-  if (style_ == OutputStyle::kFirstRank) spec.output_form = OutputForm::kFirstRankRaw;
-  spec.on_output = [this](const RankOutput& output) { take(output); };
-  spec.on_event = [this](const JobEvent& event) { take(event); };
+void JobOutput::show(job::JobSpec& spec) {
+  if (style_ == OutputStyle::kFirstRank) spec.output_form = job::OutputForm::kFirstRankRaw;
+  spec.on_output = [this](const job::RankOutput& output) { take(output); };
+  spec.on_event = [this](const job::JobEvent& event) { take(event); };
   spec.on_idle = [this] { flush(); };
 }
 
-void JobOutput::take(const RankOutput& output) {
+void JobOutput::take(const job::RankOutput& output) {
   const bool out = output.stream == OutputStream::kOut;
   const bool raw = style_ == OutputStyle::kFirstRank && out && output.rank == 0;
   const bool lines_out = style_ == OutputStyle::kPrefixed || style_ == OutputStyle::kPlain;
@@ -55,13 +62,13 @@ void JobOutput::take(const RankOutput& output) {
   into += output.text;
   // Prefixed, a line without its end would run into the next rank's.
   if (!raw && (output.line_ended || style_ != OutputStyle::kPlain)) into += '\n';
-  if (into.size() >= kCollectMost) flush();
+  if (into.size() >= kMaxCollect) flush();
 }
 
-void JobOutput::take(const JobEvent& event) {
-  if (event.kind != JobEvent::Kind::kNotice && event.kind != JobEvent::Kind::kRestart) return;
+void JobOutput::take(const job::JobEvent& event) {
+  if (event.kind != job::JobEvent::Kind::kNotice && event.kind != job::JobEvent::Kind::kRestart) return;
   flush();
-  write_errors(fmt::format("yoke: {}\n", terminal_safe(event.text)));
+  Session::note(event.text);
 }
 
 void JobOutput::flush() {
@@ -69,14 +76,111 @@ void JobOutput::flush() {
   if (!err_.empty()) write_errors(std::exchange(err_, {}));
 }
 
-int JobOutput::report(const std::string& job, const JobOutcome& outcome) const {
+int JobOutput::report(const std::string& job, const job::JobOutcome& outcome) const {
   if (outcome.cause) {
     const Error& error = outcome.cause->error;
-    write_errors(fmt::format("yoke: {}\n", terminal_safe(error.message())));
+    Session::note(error.message());
     if (!error.hint().empty()) write_errors(fmt::format("  hint: {}\n", terminal_safe(error.hint())));
   }
   if (session_.json) session_.print_json(outcome_json(job, outcome));
   return outcome.exit_status;
 }
 
-}  // namespace yoke
+// yoke job list and stop: the jobs of this user that run from this machine.
+
+namespace {
+
+constexpr Seconds kStopLimit{15};
+
+std::string as_text(const std::vector<job::JobRecord>& jobs) {
+  if (jobs.empty()) return "No job runs from this machine.\n";
+  report::Table table{.columns = {{.header = "name"},
+                                  {.header = "ranks", .align = report::TextAlign::kRight},
+                                  {.header = "nodes"},
+                                  {.header = "since"},
+                                  {.header = "head", .align = report::TextAlign::kRight},
+                                  {.header = "program", .fit = report::ColumnFit::kShrinks}}};
+  for (const job::JobRecord& job : jobs) {
+    table.rows.push_back({job.name, std::to_string(job.ranks), fmt::format("{}", fmt::join(job.nodes, ", ")), job.since,
+                          std::to_string(job.head.pid), printable(job.command, 60)});
+  }
+  return report::render_text(table);
+}
+
+Document as_json(const std::vector<job::JobRecord>& jobs, std::string_view key) {
+  Document list = Document::list();
+  for (const job::JobRecord& job : jobs) list.items.push_back(job::to_json(job));
+  return Document::map({{std::string(key), std::move(list)}});
+}
+
+std::vector<job::JobRecord> choose_jobs(const std::string& name, bool all) {
+  std::vector<job::JobRecord> jobs = job::running_jobs();
+  if (all) return jobs;
+  if (!name.empty()) {
+    std::vector<std::string> names;
+    for (const job::JobRecord& job : jobs) names.push_back(job.name);
+    std::erase_if(jobs, [&](const job::JobRecord& job) { return job.name != name; });
+    if (jobs.empty()) {
+      throw Error(ErrorCode::kNotFound, fmt::format("no job '{}' runs from this machine", printable(name, 80)),
+                  names.empty() ? "no job runs: 'yoke job list' shows them" : suggest(name, names, "jobs"));
+    }
+  }
+  if (jobs.empty()) throw Error(ErrorCode::kNotFound, "no job runs from this machine");
+  if (jobs.size() > 1) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} jobs run from this machine", jobs.size()),
+                "name one ('yoke job list' shows them), or end them with --all");
+  }
+  return jobs;
+}
+
+int run_stop(Session& session, const std::string& name, bool all) {
+  if (all && !name.empty()) throw Error(ErrorCode::kUsage, "a name and --all cannot both be given");
+  const std::vector<job::JobRecord> jobs = choose_jobs(name, all);
+  for (const job::JobRecord& job : jobs) {
+    job::stop_running_job(job, kStopLimit);
+    if (!session.json) session.print(fmt::format("Job '{}' is ended.\n", job.name));
+  }
+  if (session.json) session.print_json(as_json(jobs, "ended"));
+  return kExitOk;
+}
+
+}  // namespace
+
+CommandRow job_list_command() {
+  return {
+      .name = "list",
+      .summary = "the jobs that run from this machine",
+      .description = "Lists the jobs of this user whose command runs on this machine, or for a lab on its head node.",
+      .examples = {{"yoke job list", "name, ranks, nodes, since when"}, {"yoke job list --json", "for a script"}},
+      .prepare = [](OptionTable&) -> Action {
+        return [](Session& session) {
+          const std::vector<job::JobRecord> jobs = job::running_jobs();
+          if (session.json) {
+            session.print_json(as_json(jobs, "jobs"));
+          } else {
+            session.print(as_text(jobs));
+          }
+          return kExitOk;
+        };
+      },
+      .place = CommandPlace::kHead};
+}
+
+CommandRow job_stop_command() {
+  return {.name = "stop",
+          .summary = "end a job from another terminal",
+          .description = "Ends a job as Ctrl-C in its own terminal would, and waits until it is gone.",
+          .examples = {{"yoke job stop", "the only one there is"},
+                       {"yoke job stop train-3f2a", "one of several"},
+                       {"yoke job stop --all", "all of them"}},
+          .prepare = [](OptionTable& table) -> Action {
+            auto name = std::make_shared<std::string>();
+            auto all = std::make_shared<bool>(false);
+            table.flag("--all", "every job of this user that runs from this machine", *all);
+            table.positional("NAME", "which job (the only one unless given)", *name, Presence::kOptional);
+            return [name, all](Session& session) { return run_stop(session, *name, *all); };
+          },
+          .place = CommandPlace::kHead};
+}
+
+}  // namespace yoke::cli

@@ -12,7 +12,7 @@
 #include "yoke/cli/command.h"
 #include "yoke/job/job.h"
 
-namespace yoke {
+namespace yoke::cli {
 
 enum class OutputStyle {
   kPrefixed,   // every line with its node and rank, on the stream that it came by
@@ -27,14 +27,14 @@ class JobOutput {
   JobOutput(const JobOutput&) = delete;
   JobOutput& operator=(const JobOutput&) = delete;
 
-  void show(JobSpec& spec);
+  void show(job::JobSpec& spec);
   // Tells on standard error what ended the job, with --json also on standard output; the exit status that it gives the
   // command.
-  int report(const std::string& job, const JobOutcome& outcome) const;
+  int report(const std::string& job, const job::JobOutcome& outcome) const;
 
  private:
-  void take(const RankOutput& output);
-  void take(const JobEvent& event);
+  void take(const job::RankOutput& output);
+  void take(const job::JobEvent& event);
   void flush();
 
   const Session& session_;
@@ -43,4 +43,4 @@ class JobOutput {
   std::string out_, err_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -1,4 +1,4 @@
-#include "yoke/cli/link_discover_text.h"
+#include "yoke/cli/link_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,101 +8,119 @@
 #include "yoke/cli/findings_text.h"
 #include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 constexpr int kSchema = 1;
 
-const FoundNode& node_at(const DiscoverResult& result, const LinkEnd& end) {
+const link::FoundNode& node_at(const link::DiscoverResult& result, const spec::LinkEnd& end) {
   return result.nodes[static_cast<std::size_t>(end.node)];
 }
 
 // The address in the cluster file, which may be a proposal; without a file the one that is there.
-std::string address_of(const DiscoverResult& result, const LinkEnd& end) {
+std::string address_of(const link::DiscoverResult& result, const spec::LinkEnd& end) {
   if (result.discovery.cluster) {
-    for (const Half& half : result.discovery.cluster->nodes[static_cast<std::size_t>(end.node)].halves) {
-      if (half.interface == end.interface) return to_string(half.address);
+    for (const spec::Rail& rail : result.discovery.cluster->nodes[static_cast<std::size_t>(end.node)].rails) {
+      if (rail.interface == end.interface) return yoke::to_string(rail.address);
     }
     return "none";
   }
-  const std::vector<Ipv4Prefix>& there = interface_at(result.nodes, end).addresses;
-  return there.empty() ? "none" : to_string(there.front());
+  const std::vector<Ipv4Prefix>& there = link::interface_at(result.nodes, end).addresses;
+  return there.empty() ? "none" : yoke::to_string(there.front());
 }
 
-std::string nodes_text(const DiscoverResult& result) {
-  Table table{.columns = {{.header = "node"},
-                          {.header = "address"},
-                          {.header = "fast interfaces"},
-                          {.header = "machine", .fit = ColumnFit::kShrinks}}};
-  for (const FoundNode& node : result.nodes) {
-    const Machine& machine = node.report.machine;
-    const auto fast = fast_interfaces(machine);
+std::string nodes_text(const link::DiscoverResult& result) {
+  report::Table table{.columns = {{.header = "node"},
+                                  {.header = "address"},
+                                  {.header = "fast interfaces"},
+                                  {.header = "machine", .fit = report::ColumnFit::kShrinks}}};
+  for (const link::FoundNode& node : result.nodes) {
+    const spec::Machine& machine = node.report.machine;
+    const auto fast = spec::fast_interfaces(machine);
     const auto live = std::count_if(fast.begin(), fast.end(), [](const auto* one) { return one->carrier; });
     table.rows.push_back({node.access.name, node.access.address,
                           fmt::format("{} of {} with carrier", live, fast.size()),
                           machine.product.value_or(machine.os)});
   }
-  return render_text(table);
+  return report::render_text(table);
 }
 
-std::string cables_text(const DiscoverResult& result) {
-  Table table{
+std::string cables_text(const link::DiscoverResult& result) {
+  report::Table table{
       .columns = {
-          {.header = "half"}, {.header = "from"}, {.header = "address"}, {.header = "to"}, {.header = "address"}}};
-  const auto place = [&](const LinkEnd& end) {
+          {.header = "rail"}, {.header = "from"}, {.header = "address"}, {.header = "to"}, {.header = "address"}}};
+  const auto place = [&](const spec::LinkEnd& end) {
     return fmt::format("{} port {} {}", node_at(result, end).access.name, end.port, end.interface);
   };
-  for (const LinkSegment& segment : result.discovery.map.segments) {
-    const LinkEnd& a = segment.ends.front();
-    const LinkEnd& b = segment.ends.back();
+  for (const spec::LinkSegment& segment : result.discovery.map.segments) {
+    const spec::LinkEnd& a = segment.ends.front();
+    const spec::LinkEnd& b = segment.ends.back();
     if (segment.ends.size() == 2) {
-      const std::string half = a.half == b.half ? a.half : a.half + "-" + b.half;
-      table.rows.push_back({half, place(a), address_of(result, a), place(b), address_of(result, b)});
+      const std::string rail = a.rail == b.rail ? a.rail : a.rail + "-" + b.rail;
+      table.rows.push_back({rail, place(a), address_of(result, a), place(b), address_of(result, b)});
       continue;
     }
-    for (const LinkEnd& end : segment.ends) {
-      table.rows.push_back({end.half, place(end), address_of(result, end), "switch", ""});
+    for (const spec::LinkEnd& end : segment.ends) {
+      table.rows.push_back({end.rail, place(end), address_of(result, end), "switch", ""});
     }
   }
-  return table.rows.empty() ? "" : "\n" + render_text(table, {.width = kUnlimitedWidth});
+  return table.rows.empty() ? "" : "\n" + render_text(table, report::for_output(report::kUnlimitedWidth));
 }
 
-std::string topology_text(const DiscoverResult& result) {
-  const Discovery& found = result.discovery;
+std::string topology_text(const link::DiscoverResult& result) {
+  const link::Discovery& found = result.discovery;
+  if (found.map.is_full_mesh) {
+    return fmt::format(
+        "\nTopology: a full mesh of {} nodes without a switch: every pair has a link of its own ({} links).\n"
+        "yoke plans it ('yoke plan MODEL --on 4xspark --topology mesh') and does not set it up: give each link a "
+        "subnet of "
+        "its own, with MTU 9000. A ring (two cables each) or a switch is set up by 'yoke link setup'.\n",
+        result.nodes.size(), found.map.segments.size());
+  }
   if (!found.map.topology) return "";
   std::string text = "\nTopology: ";
   switch (found.cluster->fabric->topology) {
-    case Topology::kDirect:
+    case spec::Topology::kDirect:
       text += "a cable between two nodes";
       break;
-    case Topology::kRing:
+    case spec::Topology::kRing:
       text += fmt::format("a ring of {} nodes", result.nodes.size());
       break;
-    case Topology::kSwitch:
+    case spec::Topology::kSwitch:
       text += fmt::format("{} nodes at a switch", result.nodes.size());
       break;
   }
-  if (const auto name = switch_name(result.nodes)) text += fmt::format(" ({})", *name);
-  text += result.source == SightingSource::kBeacons
+  if (const auto name = link::switch_name(result.nodes)) text += fmt::format(" ({})", *name);
+  text += result.source == spec::AdjacencySource::kBeacons
               ? ", as beacons show.\n"
               : ", inferred from addresses and LLDP: beacons could not be sent.\n";
   if (!found.adopted) return text + "Addresses: proposed; 'yoke link setup' gives them to the interfaces.\n";
-  return text + fmt::format("Addresses: adopted as they are, set up by {} as it seems.\n", found.set_up_by);
+  text += found.set_up_by.starts_with("hand")
+              ? "Addresses: kept; they were set by hand or by another tool.\n"
+              : fmt::format("Addresses: kept; they look like those of {}.\n", found.set_up_by);
+  if (found.proposed.empty()) return text;
+  std::vector<std::string> ends;
+  for (const spec::LinkEnd& end : found.proposed) {
+    ends.push_back(fmt::format("{} {} {}", node_at(result, end).access.name, end.interface, address_of(result, end)));
+  }
+  return text + fmt::format("Proposed for rails without an address: {}; 'yoke link setup' sets them.\n",
+                            fmt::join(ends, ", "));
 }
 
-Document end_json(const DiscoverResult& result, const LinkEnd& end) {
+Document end_json(const link::DiscoverResult& result, const spec::LinkEnd& end) {
   return Document::map({{"node", Document::string(node_at(result, end).access.name)},
                         {"port", Document::number(static_cast<std::int64_t>(end.port))},
-                        {"half", Document::string(end.half)},
+                        {"rail", Document::string(end.rail)},
                         {"interface", Document::string(end.interface)}});
 }
 
-Document interface_json(const NetworkInterface& interface) {
+Document interface_json(const spec::NetworkInterface& interface) {
   Document addresses = Document::list();
-  for (const Ipv4Prefix& address : interface.addresses) addresses.items.push_back(Document::string(to_string(address)));
+  for (const Ipv4Prefix& address : interface.addresses)
+    addresses.items.push_back(Document::string(yoke::to_string(address)));
   return Document::map({{"name", Document::string(interface.name)},
                         {"port", Document::number(static_cast<std::int64_t>(*interface.port))},
-                        {"half", Document::string(*interface.half)},
+                        {"rail", Document::string(*interface.rail)},
                         {"mac", Document::string(interface.mac)},
                         {"up", Document::boolean(interface.up)},
                         {"carrier", Document::boolean(interface.carrier)},
@@ -110,9 +128,9 @@ Document interface_json(const NetworkInterface& interface) {
                         {"addresses", std::move(addresses)}});
 }
 
-Document node_json(const FoundNode& node) {
+Document node_json(const link::FoundNode& node) {
   Document interfaces = Document::list();
-  for (const NetworkInterface* interface : fast_interfaces(node.report.machine)) {
+  for (const spec::NetworkInterface* interface : spec::fast_interfaces(node.report.machine)) {
     interfaces.items.push_back(interface_json(*interface));
   }
   Document json = Document::map({{"name", Document::string(node.access.name)},
@@ -126,35 +144,36 @@ Document node_json(const FoundNode& node) {
 
 }  // namespace
 
-std::string discovery_text(const DiscoverResult& result, const std::vector<Finding>& findings) {
+std::string discovery_text(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings) {
   std::string text = nodes_text(result) + cables_text(result) + topology_text(result);
   if (!findings.empty()) text += "\n" + findings_text(findings);
   return text;
 }
 
-Document discovery_json(const DiscoverResult& result, const std::vector<Finding>& findings) {
-  const Discovery& found = result.discovery;
+Document discovery_json(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings) {
+  const link::Discovery& found = result.discovery;
   Document nodes = Document::list();
-  for (const FoundNode& node : result.nodes) nodes.items.push_back(node_json(node));
+  for (const link::FoundNode& node : result.nodes) nodes.items.push_back(node_json(node));
   Document segments = Document::list();
-  for (const LinkSegment& segment : found.map.segments) {
+  for (const spec::LinkSegment& segment : found.map.segments) {
     Document ends = Document::list();
-    for (const LinkEnd& end : segment.ends) ends.items.push_back(end_json(result, end));
+    for (const spec::LinkEnd& end : segment.ends) ends.items.push_back(end_json(result, end));
     segments.items.push_back(std::move(ends));
   }
-  const bool by_beacons = result.source == SightingSource::kBeacons;
+  const bool by_beacons = result.source == spec::AdjacencySource::kBeacons;
   Document json = Document::map({{"schema", Document::number(static_cast<std::int64_t>(kSchema))},
                                  {"source", Document::string(by_beacons ? "beacons" : "addresses")},
                                  {"nodes", std::move(nodes)},
                                  {"segments", std::move(segments)}});
   const auto topology = found.cluster ? std::optional(found.cluster->fabric->topology) : found.map.topology;
-  json.add("topology", topology ? Document::string(std::string(to_string(*topology))) : Document::null());
-  if (const auto name = switch_name(result.nodes)) json.add("switch", Document::string(*name));
+  json.add("full_mesh", Document::boolean(found.map.is_full_mesh));
+  json.add("topology", topology ? Document::string(std::string(spec::to_string(*topology))) : Document::null());
+  if (const auto name = link::switch_name(result.nodes)) json.add("switch", Document::string(*name));
   json.add("adopted", Document::boolean(found.adopted));
   json.add("set_up_by", Document::string(found.set_up_by));
   json.add("findings", findings_json(findings));
-  json.add("cluster", found.cluster ? to_json(*found.cluster) : Document::null());
+  json.add("cluster", found.cluster ? spec::to_json(*found.cluster) : Document::null());
   return json;
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

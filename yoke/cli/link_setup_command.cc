@@ -1,6 +1,11 @@
 // yoke link setup and yoke link undo: what will be done is shown, asked, done, and can be taken back.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
@@ -9,23 +14,26 @@
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/question.h"
-#include "yoke/cli/secret_input.h"
 #include "yoke/link/setup.h"
+#include "yoke/terminal/typed_input.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 struct ChangeArguments {
   bool dry_run = false;
   bool yes = false;
   bool force = false;
+  bool shell = false;
 };
 
-bool agreed(const Session& session, const ChangeArguments& arguments, const std::string& question) {
+bool agreed(const Session& session, const ChangeArguments& arguments, const std::string& question,
+            std::function<void()> show_details = {}) {
   return ask(session, {.text = question,
                        .agreed = arguments.yes,
-                       .unasked = "this changes the nodes, and nobody can be asked here",
-                       .hint = "--yes to do it, --dry-run to see what it would be"});
+                       .unasked = "this would change the nodes, and there is no terminal to ask at",
+                       .hint = "add --yes, or look first with --dry-run",
+                       .show_details = std::move(show_details)});
 }
 
 void check(const ChangeArguments& arguments) {
@@ -34,11 +42,11 @@ void check(const ChangeArguments& arguments) {
   }
 }
 
-std::string steps_text(const LinkSetup& setup) {
+std::string steps_text(const link::LinkSetup& setup) {
   std::string text;
   std::size_t number = 0;
-  for (const PlannedStep& step : setup.steps()) {
-    text += fmt::format("{}/{} {}: {}{}\n", ++number, setup.steps().size(), step.node_name, step.step.says,
+  for (const link::PlannedStep& step : setup.steps()) {
+    text += fmt::format("{}/{} {}: {}{}\n", ++number, setup.steps().size(), step.node_name, step.step.description,
                         step.satisfied ? " (already done)" : "");
     for (const std::string& command : step.commands) text += "      " + command + "\n";
   }
@@ -46,13 +54,36 @@ std::string steps_text(const LinkSetup& setup) {
   return text;
 }
 
-Document steps_json(const LinkSetup& setup, std::string_view when_to_do) {
+// What changes, a line for each kind of step: the files in full are 129 lines on two nodes, and more than 1000 on a
+// ring of four.
+std::string setup_summary_text(const link::LinkSetup& setup) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> kinds;
+  std::set<std::string> nodes;
+  for (const link::PlannedStep& step : setup.steps()) {
+    if (step.satisfied) continue;
+    nodes.insert(step.node_name);
+    const auto same =
+        std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.first == step.step.description; });
+    if (same == kinds.end()) {
+      kinds.push_back({step.step.description, {step.node_name}});
+    } else {
+      same->second.push_back(step.node_name);
+    }
+  }
+  std::string text = fmt::format("{} change{} on {} node{}:\n", setup.to_do(), setup.to_do() == 1 ? "" : "s",
+                                 nodes.size(), nodes.size() == 1 ? "" : "s");
+  for (const auto& [what, where] : kinds) text += fmt::format("  - {} ({})\n", what, fmt::join(where, ", "));
+  for (const std::string& notice : setup.notices()) text += "Note: " + notice + "\n";
+  return text;
+}
+
+Document steps_json(const link::LinkSetup& setup, std::string_view when_to_do) {
   Document steps = Document::list();
-  for (const PlannedStep& step : setup.steps()) {
+  for (const link::PlannedStep& step : setup.steps()) {
     steps.items.push_back(
         Document::map({{"node", Document::string(step.node_name)},
                        {"kind", to_document(step.step.kind)},
-                       {"says", Document::string(step.step.says)},
+                       {"description", Document::string(step.step.description)},
                        {"state", Document::string(step.satisfied ? "already" : std::string(when_to_do))},
                        {"commands", to_document(step.commands)}}));
   }
@@ -60,30 +91,42 @@ Document steps_json(const LinkSetup& setup, std::string_view when_to_do) {
 }
 
 // One password for all nodes, asked where somebody sits at a terminal.
-std::unique_ptr<SudoPassword> password_of_person() {
+std::unique_ptr<fleet::SudoPassword> password_of_person() {
   if (!isatty(STDIN_FILENO)) return nullptr;
-  return std::make_unique<SudoPassword>([](const std::string& node) {
-    return read_secret(fmt::format("Password for sudo on {} and the other nodes: ", node));
+  return std::make_unique<fleet::SudoPassword>([](const std::string& node) {
+    return terminal::read_secret(fmt::format("Password for sudo on {} and the other nodes: ", node));
   });
 }
 
 int run_setup(Session& session, const ChangeArguments& arguments) {
   check(arguments);
-  const Cluster cluster = load_session_cluster(session);
+  const spec::Cluster cluster = load_session_cluster(session);
   const auto password = password_of_person();
-  LinkSetup setup(cluster, password.get());
-  if (!session.json) session.print(steps_text(setup));
+  const auto shell = arguments.shell ? link::ShellPins::kLogins : link::ShellPins::kNone;
+  std::optional<link::LinkSetup> reached;
+  try {
+    reached.emplace(cluster, password.get(), shell);
+  } catch (const Error& error) {
+    // Machines from the box have no key of ours yet.
+    if (error.code() != ErrorCode::kPermission || arguments.dry_run || !offer_first_contact(session, cluster)) throw;
+    reached.emplace(cluster, password.get(), shell);
+  }
+  link::LinkSetup& setup = *reached;
   const bool nothing = setup.to_do() == 0;
+  const bool asks = !nothing && !arguments.dry_run && !arguments.yes && isatty(STDIN_FILENO) != 0;
+  if (!session.json) session.print(asks ? setup_summary_text(setup) : steps_text(setup));
   if (!nothing && !arguments.dry_run) {
-    if (!agreed(session, arguments, fmt::format("Do these {} steps?", setup.to_do()))) {
+    if (!agreed(session, arguments, fmt::format("Do these {} steps (d: show them in full)?", setup.to_do()),
+                [&] { session.print(steps_text(setup)); })) {
       session.print("Nothing was changed.\n");
       return kExitOk;
     }
     Progress progress("setting up", static_cast<std::int64_t>(setup.steps().size()));
-    setup.perform([&](const PlannedStep& step, std::size_t number) {
+    setup.perform([&](const link::PlannedStep& step, std::size_t number) {
       progress.update(static_cast<std::int64_t>(number), step.node_name);
       if (!session.json && !step.satisfied) {
-        session.print(fmt::format("done {}/{} {}: {}\n", number, setup.steps().size(), step.node_name, step.step.says));
+        session.print(
+            fmt::format("done {}/{} {}: {}\n", number, setup.steps().size(), step.node_name, step.step.description));
       }
     });
   }
@@ -101,14 +144,14 @@ int run_setup(Session& session, const ChangeArguments& arguments) {
 
 // One node of undo; a node that cannot be reached does not keep the others from being undone.
 struct NodeUndo {
-  Node* node;
-  std::vector<UndoRecord> records;
+  fleet::Node* node;
+  std::vector<link::UndoRecord> records;
   std::optional<Error> failure;
 };
 
-std::vector<NodeUndo> find_records(Fleet& fleet) {
+std::vector<NodeUndo> find_records(fleet::Fleet& fleet) {
   std::vector<NodeUndo> nodes;
-  auto found = fleet.each("reading the journals", undo_records);
+  auto found = fleet.each("reading the journals", link::undo_records);
   for (std::size_t i = 0; i < fleet.size(); ++i) {
     NodeUndo node{.node = &fleet[i], .records = {}, .failure = {}};
     if (found[i]) {
@@ -124,8 +167,8 @@ std::vector<NodeUndo> find_records(Fleet& fleet) {
 std::string undo_text(const std::vector<NodeUndo>& nodes) {
   std::string text;
   for (const NodeUndo& node : nodes) {
-    for (const UndoRecord& record : node.records) {
-      text += fmt::format("{}: take back {} ({}{})\n", node.node->name(), record.says, record.time,
+    for (const link::UndoRecord& record : node.records) {
+      text += fmt::format("{}: undo {} ({}{})\n", node.node->name(), record.description, record.time,
                           record.done ? "" : ", cut short");
     }
     if (node.failure) text += fmt::format("{}: {}\n", node.node->name(), node.failure->message());
@@ -137,10 +180,10 @@ Document undo_json(const std::vector<NodeUndo>& nodes, std::string_view state) {
   Document list = Document::list();
   for (const NodeUndo& node : nodes) {
     Document records = Document::list();
-    for (const UndoRecord& record : node.records) {
-      records.items.push_back(Document::map({{"says", Document::string(record.says)},
+    for (const link::UndoRecord& record : node.records) {
+      records.items.push_back(Document::map({{"description", Document::string(record.description)},
                                              {"time", Document::string(record.time)},
-                                             {"cut_short", Document::boolean(!record.done)}}));
+                                             {"incomplete", Document::boolean(!record.done)}}));
     }
     list.items.push_back(Document::map({{"node", Document::string(node.node->name())},
                                         {"state", Document::string(node.failure ? "failed" : std::string(state))},
@@ -152,9 +195,9 @@ Document undo_json(const std::vector<NodeUndo>& nodes, std::string_view state) {
 
 int run_undo(Session& session, const ChangeArguments& arguments) {
   check(arguments);
-  const Cluster cluster = load_session_cluster(session);
+  const spec::Cluster cluster = load_session_cluster(session);
   const auto password = password_of_person();
-  Fleet fleet(cluster.nodes, {.rights = AgentRights::kRoot, .password = password.get()});
+  fleet::Fleet fleet(cluster.nodes, {.rights = agent::AgentRights::kRoot, .password = password.get()});
   std::vector<NodeUndo> nodes = find_records(fleet);
   std::size_t count = 0;
   for (const NodeUndo& node : nodes) count += node.records.size();
@@ -164,10 +207,11 @@ int run_undo(Session& session, const ChangeArguments& arguments) {
       session.print("Nothing was changed.\n");
       return kExitOk;
     }
-    const UndoConflicts conflicts = arguments.force ? UndoConflicts::kTakeBack : UndoConflicts::kRefuse;
+    const link::UndoConflicts conflicts =
+        arguments.force ? link::UndoConflicts::kOverwrite : link::UndoConflicts::kRefuse;
     for (NodeUndo& node : nodes) {
       if (node.failure || node.records.empty()) continue;
-      const auto undone = try_to([&] { undo_all(*node.node, conflicts); });
+      const auto undone = try_to([&] { link::undo_all(*node.node, conflicts); });
       if (!undone) node.failure = undone.error();
       if (!session.json && undone)
         session.print(fmt::format("undone {}: {} steps\n", node.node->name(), node.records.size()));
@@ -199,7 +243,7 @@ CommandRow link_setup_command() {
       .name = "setup",
       .summary = "write addresses, MTU, keys and pins on every node, step by step",
       .description =
-          "Makes the network of the cluster file's halves: addresses with one subnet for each half, MTU, IPv6 off on "
+          "Makes the network of the cluster file's rails: addresses with one subnet for each rail, MTU, IPv6 off on "
           "the fast interfaces, a netplan file that keeps it so, routes for a ring; ssh between all nodes (a key "
           "pair for each, only public keys travel, host keys are pinned); locked memory for RDMA; and "
           "/etc/yoke/fabric.env with the pins that engines need. Every step is shown before anything is changed, "
@@ -212,6 +256,7 @@ CommandRow link_setup_command() {
       .prepare = [](OptionTable& table) -> Action {
         auto arguments = std::make_shared<ChangeArguments>();
         declare(table, *arguments);
+        table.flag("--shell", "also put the pins into login shells and services of users", arguments->shell);
         return [arguments](Session& session) { return run_setup(session, *arguments); };
       },
       .place = CommandPlace::kHead};
@@ -237,4 +282,4 @@ CommandRow link_undo_command() {
       .place = CommandPlace::kHead};
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -1,21 +1,20 @@
-// yoke link test: what the halves between the nodes really carry.
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/link_judge.h"
-#include "yoke/cli/link_survey_options.h"
+#include "yoke/cli/link_evaluate.h"
 #include "yoke/cli/link_text.h"
 #include "yoke/survey/links.h"
 
-namespace yoke {
+namespace yoke::cli {
+
 namespace {
 
 struct TestArguments {
   std::string seconds_text;
-  std::optional<std::string> node, half;
+  std::optional<std::string> node, rail;
   std::string transport = "auto";
   int streams = 0;
   bool no_all_reduce = false;
@@ -40,22 +39,22 @@ Seconds time_of(const std::string& text) {
 int measure(Session& session, const TestArguments& arguments) {
   check(arguments);
   const Seconds time = time_of(arguments.seconds_text);
-  const Cluster cluster = load_session_cluster(session);
-  const std::vector<NodePair> pairs = pairs_of(cluster, {.node = arguments.node, .half = arguments.half});
-  LinkSurveyOptions options = link_survey_of(cluster, pairs);
+  const spec::Cluster cluster = load_session_cluster(session);
+  const std::vector<link::NodePair> pairs = link::pairs_of(cluster, {.node = arguments.node, .rail = arguments.rail});
+  survey::LinkSurveyOptions options = link_survey_of(cluster, pairs);
   options.measure = {.time = time,
                      .streams = arguments.streams,
-                     .transport = from_document<TransportChoice>(Document::string(arguments.transport))};
+                     .transport = from_json<link::TransportChoice>(Document::string(arguments.transport))};
   if (arguments.no_all_reduce) {
     options.no_collective = "--no-all-reduce was given";
-  } else if (arguments.node || arguments.half) {
-    options.no_collective = "it would use all nodes and halves, and only some were asked for";
+  } else if (arguments.node || arguments.rail) {
+    options.no_collective = "it would use all nodes and rails, and only some were asked for";
   }
-  Fleet fleet(cluster.nodes, nodes_in(pairs), {});  // only those that take part are reached
-  LinkTestResult result = survey_links(fleet, cluster, pairs, options);
-  judge_link_test(result, cluster, pairs);
+  fleet::Fleet fleet(cluster.nodes, survey::nodes_in(pairs), {});  // only those that take part are reached
+  link::LinkTestResult result = survey::survey_links(fleet, cluster, pairs, options);
+  evaluate_link_test(result, cluster, pairs);
   if (session.json) {
-    session.print_json(to_json(result));
+    session.print_json(link::to_json(result));
   } else {
     session.print(link_test_text(result));
   }
@@ -68,29 +67,48 @@ int measure(Session& session, const TestArguments& arguments) {
 CommandRow link_test_command() {
   return {
       .name = "test",
-      .summary = "measure every half: bandwidth, latency, errors, and what it means",
+      .summary = "measure every rail: bandwidth, latency, errors, and what it means",
       .description =
-          "Measures what joins the nodes: each half alone in each direction, all halves together in one window, then "
+          "Measures what joins the nodes: each rail alone in each direction, all rails together in one window, then "
           "both directions at once; the latency of messages from 8 B to 64 KB; error counters before and after; the "
           "processor time it takes. By RDMA (perftest) where the machines have it, else by TCP, and then it says "
-          "why. Last, a short real all-reduce tells a slow collective from a slow link. Each half is measured on "
-          "its own interface, whatever the routes say. The verdict is against fabric.half_rate of the cluster file "
+          "why. Last, a short real all-reduce separates a slow collective from a slow link. Each rail is measured on "
+          "its own interface, whatever the routes say. The verdict is against fabric.rail_rate of the cluster file "
           "or the catalogue: exit status 0 healthy, 1 findings, 3 a rate fell short while the CPU was busy with other "
-          "programs, so that it is not judged. Nothing is changed.",
-      .examples = {{"yoke link test", "all halves between all nodes, about 20 s a pair"},
-                   {"yoke link test --seconds 10 --half A", "one half, longer"},
+          "programs, so that it is not evaluated. Nothing is changed.",
+      .examples = {{"yoke link test", "all rails between all nodes, about 20 s a pair"},
+                   {"yoke link test --seconds 10 --rail A", "one rail, longer"},
                    {"yoke link test --node spark-2 --json", "what joins one node, for a script"}},
       .prepare = [](OptionTable& table) -> Action {
         auto arguments = std::make_shared<TestArguments>();
         table.value("--seconds", "N", "how long each measurement takes (2)", arguments->seconds_text);
-        table.value("--half", "HALF", "only this half: A, B", arguments->half);
+        table.value("--rail", "RAIL", "only this rail: A, B, ... (all)", arguments->rail);
         table.value("--node", "NODE", "only what joins this node", arguments->node);
         table.choice("--transport", "KIND", "auto, tcp or rdma (auto)", {"auto", "tcp", "rdma"}, arguments->transport);
-        table.value("--streams", "N", "TCP connections for each half (1; 4 above 10 Gb/s)", arguments->streams);
+        table.value("--streams", "N", "TCP connections for each rail (1; 4 above 10 Gb/s)", arguments->streams);
         table.flag("--no-all-reduce", "leave out the all-reduce", arguments->no_all_reduce);
         return [arguments](Session& session) { return measure(session, *arguments); };
       },
       .place = CommandPlace::kHead};
 }
 
-}  // namespace yoke
+// yoke link: the rails between the nodes, made and measured. Each subcommand has a file of its own.
+
+CommandRow link_command() {
+  return {.name = "link",
+          .summary = "find, make and measure the network between the nodes",
+          .description =
+              "The nodes of a cluster are joined by rails: independent paths, two for each cable of a DGX Spark. "
+              "'discover' sees which port is cabled to which and writes the cluster file; 'test' measures each alone "
+              "and all together; 'setup' writes addresses, MTU and what goes with them, step "
+              "by step, and 'undo' takes all of it back.",
+          .examples = {{"yoke link discover 192.168.1.21 192.168.1.22",
+                        "which ports are cabled to each other, as a cluster file"},
+                       {"yoke link test", "bandwidth and latency of every rail"},
+                       {"yoke link setup --dry-run", "what would be changed"},
+                       {"yoke link undo", "as it was before"}},
+          .prepare = {},
+          .subcommands = {link_discover_command(), link_setup_command(), link_test_command(), link_undo_command()}};
+}
+
+}  // namespace yoke::cli

@@ -1,11 +1,18 @@
-// The result of `yoke link test` for people.
+// What `yoke link test` and `yoke link discover` found, for people and as JSON (docs/link.md, docs/link-discover.md).
 #pragma once
 #include <string>
+#include <vector>
 
+#include "yoke/base/document.h"
+#include "yoke/link/discover.h"
 #include "yoke/link/link_result.h"
+#include "yoke/spec/finding.h"
 
-namespace yoke {
+namespace yoke::cli {
 
-std::string link_test_text(const LinkTestResult& result);
+std::string link_test_text(const link::LinkTestResult& result);
 
-}  // namespace yoke
+std::string discovery_text(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings);
+Document discovery_json(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings);
+
+}  // namespace yoke::cli

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "yoke/base/interrupt.h"
-#include "yoke/cli/cli.h"
+#include "yoke/cli/commands.h"
 
 int main(int argc, char** argv) {
   // Descriptors 0 to 2 must be taken, or the next file opened becomes "standard output". A closed one is filled with
@@ -13,5 +13,5 @@ int main(int argc, char** argv) {
     if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH) != fd) return EXIT_FAILURE;
   }
   yoke::install_interrupt_handlers();
-  return yoke::run_command_line({argv + 1, argv + argc});
+  return yoke::cli::run_command_line({argv + 1, argv + argc});
 }

@@ -2,15 +2,17 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 #include "yoke/base/error.h"
 #include "yoke/cli/commands.h"
 #include "yoke/models/model_parts.h"
 #include "yoke/report/table.h"
+#include "yoke/weights/model_folder.h"
 #include "yoke/weights/model_summary.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 constexpr std::int64_t kBf16Bytes = 2;
@@ -24,23 +26,25 @@ std::string people_count(std::int64_t count) {
   return fmt::format("{}", count);
 }
 
-Bytes kv_bytes_per_token(const ModelShape& shape) { return {count_kv_values_per_token(shape) * kBf16Bytes}; }
+Bytes kv_bytes_per_token(const spec::ModelShape& shape) {
+  return {spec::count_kv_values_per_token(shape) * kBf16Bytes};
+}
 
-std::string rope_text(const ModelShape& shape) {
+std::string rope_text(const spec::ModelShape& shape) {
   std::string text = fmt::format("base {:g}", shape.rope_theta);
   if (shape.rope_scaling) text += fmt::format(", llama3 scaling by {:g}", shape.rope_scaling->factor);
   return text;
 }
 
-Table facts_table(const ModelSummary& summary, const ModelTextParts& text) {
-  const ModelShape& shape = summary.shape;
+report::Table facts_table(const weights::ModelSummary& summary, const models::ModelTextParts& text) {
+  const spec::ModelShape& shape = summary.shape;
   const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
-  Table table{.columns = {{}, {.fit = ColumnFit::kShrinks}}};
+  report::Table table{.columns = {{}, {.fit = report::ColumnFit::kShrinks}}};
   table.rows = {
-      {"architecture", std::string(class_name(shape.architecture)) +
+      {"architecture", std::string(spec::class_name(shape.architecture)) +
                            (summary.catalogued.empty() ? "" : fmt::format(" (shape of {})", summary.catalogued))},
       {"parameters", people_count(summary.parameters)},
-      {"weights", fmt::format("{} in {} file{}", to_string(summary.bytes), summary.files.size(),
+      {"weights", fmt::format("{} in {} file{}", yoke::to_string(summary.bytes), summary.files.size(),
                               summary.files.size() == 1 ? "" : "s")},
       {"quantization", summary.quantization.empty() ? "none" : summary.quantization},
       {"layers", number(shape.layers)},
@@ -50,48 +54,52 @@ Table facts_table(const ModelSummary& summary, const ModelTextParts& text) {
       {"vocabulary", number(shape.vocabulary)},
       {"context", fmt::format("{} tokens", shape.context)},
       {"rope", rope_text(shape)},
-      {"KV cache", fmt::format("{} a token in bf16, {} for the whole context", to_string(kv_bytes_per_token(shape)),
-                               to_string(kv_bytes_per_token(shape) * shape.context))},
+      {"KV cache",
+       fmt::format("{} a token in bf16, {} for the whole context", yoke::to_string(kv_bytes_per_token(shape)),
+                   yoke::to_string(kv_bytes_per_token(shape) * shape.context))},
       {"tokenizer", text.tokenizer},
       {"chat template", text.chat_template}};
   return table;
 }
 
-Table kinds_table(const ModelSummary& summary) {
-  Table table{.title = "Stored as",
-              .columns = {{.header = "format"},
-                          {.header = "tensors", .align = TextAlign::kRight},
-                          {.header = "parameters", .align = TextAlign::kRight},
-                          {.header = "size", .align = TextAlign::kRight}}};
-  for (const StoredKind& kind : summary.kinds) {
+report::Table kinds_table(const weights::ModelSummary& summary) {
+  report::Table table{.title = "Stored as",
+                      .columns = {{.header = "format"},
+                                  {.header = "tensors", .align = report::TextAlign::kRight},
+                                  {.header = "parameters", .align = report::TextAlign::kRight},
+                                  {.header = "size", .align = report::TextAlign::kRight}}};
+  for (const weights::StoredKind& kind : summary.kinds) {
     table.rows.push_back({kind.name, fmt::format("{}", kind.tensors),
-                          kind.parameters == 0 ? "" : people_count(kind.parameters), to_string(kind.bytes)});
+                          kind.parameters == 0 ? "" : people_count(kind.parameters), yoke::to_string(kind.bytes)});
   }
   return table;
 }
 
-Table files_table(const ModelSummary& summary) {
-  Table table{.title = "Files", .columns = {{.header = "file"}, {.header = "size", .align = TextAlign::kRight}}};
-  for (const ModelFileSize& file : summary.files) table.rows.push_back({file.name, to_string(file.bytes)});
+report::Table files_table(const weights::ModelSummary& summary) {
+  report::Table table{.title = "Files",
+                      .columns = {{.header = "file"}, {.header = "size", .align = report::TextAlign::kRight}}};
+  for (const weights::ModelFileSize& file : summary.files)
+    table.rows.push_back({file.name, yoke::to_string(file.bytes)});
   return table;
 }
 
 constexpr int kRanksShown = 16;
 
-Table shares_table(const std::vector<RankShare>& shares) {
-  Table table{.title = "Each rank would hold",
-              .columns = {{.header = "ranks", .align = TextAlign::kRight},
-                          {.header = "weights", .align = TextAlign::kRight},
-                          {.header = "cache a token (f32)", .align = TextAlign::kRight}}};
-  for (const RankShare& share : shares) {
-    table.rows.push_back({fmt::format("{}", share.ranks), to_string(share.weights), to_string(share.cache_per_token)});
+report::Table shares_table(const std::vector<models::RankShare>& shares) {
+  report::Table table{.title = "Each rank would hold",
+                      .columns = {{.header = "ranks", .align = report::TextAlign::kRight},
+                                  {.header = "weights", .align = report::TextAlign::kRight},
+                                  {.header = "cache a token (f32)", .align = report::TextAlign::kRight}}};
+  for (const models::RankShare& share : shares) {
+    table.rows.push_back(
+        {fmt::format("{}", share.ranks), yoke::to_string(share.weights), yoke::to_string(share.cache_per_token)});
   }
   return table;
 }
 
-Document shares_json(const std::vector<RankShare>& shares) {
+Document shares_json(const std::vector<models::RankShare>& shares) {
   Document list = Document::list();
-  for (const RankShare& share : shares) {
+  for (const models::RankShare& share : shares) {
     list.items.push_back(Document::map({{"ranks", Document::number(std::int64_t{share.ranks})},
                                         {"weights_bytes", Document::number(share.weights.value)},
                                         {"cache_bytes_per_token", Document::number(share.cache_per_token.value)}}));
@@ -99,9 +107,9 @@ Document shares_json(const std::vector<RankShare>& shares) {
   return list;
 }
 
-Document shape_json(const ModelShape& shape) {
+Document shape_json(const spec::ModelShape& shape) {
   const auto number = [](std::int64_t value) { return Document::number(value); };
-  return Document::map({{"architecture", Document::string(std::string(class_name(shape.architecture)))},
+  return Document::map({{"architecture", Document::string(std::string(spec::class_name(shape.architecture)))},
                         {"layers", number(shape.layers)},
                         {"width", number(shape.width)},
                         {"heads", number(shape.heads)},
@@ -114,17 +122,18 @@ Document shape_json(const ModelShape& shape) {
                         {"kv_bytes_per_token", number(kv_bytes_per_token(shape).value)}});
 }
 
-Document summary_json(const std::string& folder, const ModelSummary& summary, const ModelTextParts& text) {
+Document summary_json(const std::string& folder, const weights::ModelSummary& summary,
+                      const models::ModelTextParts& text) {
   const auto number = [](std::int64_t value) { return Document::number(value); };
   Document kinds = Document::list();
-  for (const StoredKind& kind : summary.kinds) {
+  for (const weights::StoredKind& kind : summary.kinds) {
     kinds.items.push_back(Document::map({{"format", Document::string(kind.name)},
                                          {"tensors", number(kind.tensors)},
                                          {"parameters", number(kind.parameters)},
                                          {"bytes", number(kind.bytes.value)}}));
   }
   Document files = Document::list();
-  for (const ModelFileSize& file : summary.files) {
+  for (const weights::ModelFileSize& file : summary.files) {
     files.items.push_back(Document::map({{"name", Document::string(file.name)}, {"bytes", number(file.bytes.value)}}));
   }
   Document document = Document::map({{"folder", Document::string(folder)}});
@@ -141,11 +150,14 @@ Document summary_json(const std::string& folder, const ModelSummary& summary, co
   return document;
 }
 
-int show(Session& session, const std::string& folder) {
-  const ModelFiles files(folder);
-  const ModelSummary summary = summarize_model(files);
-  const std::vector<RankShare> shares = rank_shares(files, kRanksShown);
-  const ModelTextParts text = look_at_text(folder);
+int show(Session& session, const std::string& word) {
+  // Named as `yoke run` takes it; a folder that is there is looked at, whatever it lacks.
+  std::error_code ignored;
+  const std::string folder = std::filesystem::exists(word, ignored) ? word : weights::find_model_folder(word).native();
+  const weights::ModelFiles files(folder);
+  const weights::ModelSummary summary = weights::summarize_model(files);
+  const std::vector<models::RankShare> shares = models::rank_shares(files, kRanksShown);
+  const models::ModelTextParts text = models::inspect_text(folder);
   if (session.json) {
     Document document = summary_json(folder, summary, text);
     document.add("shares", shares_json(shares));
@@ -153,9 +165,9 @@ int show(Session& session, const std::string& folder) {
     return kExitOk;
   }
   std::string out = folder + "\n";
-  for (const Table& table :
+  for (const report::Table& table :
        {facts_table(summary, text), kinds_table(summary), shares_table(shares), files_table(summary)}) {
-    out += "\n" + render_text(table, {.width = kTableWidth});
+    out += "\n" + report::render_text(table, report::for_output(kTableWidth));
   }
   session.print(out);
   return kExitOk;
@@ -163,27 +175,27 @@ int show(Session& session, const std::string& folder) {
 
 int list_shapes(Session& session) {
   Document all = Document::list();
-  Table table{.columns = {{.header = "shape"},
-                          {.header = "architecture"},
-                          {.header = "parameters", .align = TextAlign::kRight},
-                          {.header = "layers", .align = TextAlign::kRight},
-                          {.header = "width", .align = TextAlign::kRight},
-                          {.header = "vocabulary", .align = TextAlign::kRight},
-                          {.header = "context", .align = TextAlign::kRight}}};
-  for (const ModelShape& shape : model_catalogue()) {
+  report::Table table{.columns = {{.header = "shape"},
+                                  {.header = "architecture"},
+                                  {.header = "parameters", .align = report::TextAlign::kRight},
+                                  {.header = "layers", .align = report::TextAlign::kRight},
+                                  {.header = "width", .align = report::TextAlign::kRight},
+                                  {.header = "vocabulary", .align = report::TextAlign::kRight},
+                                  {.header = "context", .align = report::TextAlign::kRight}}};
+  for (const spec::ModelShape& shape : spec::model_catalogue()) {
     Document row = Document::map({{"name", Document::string(std::string(shape.name))},
-                                  {"parameters", Document::number(count_parameters(shape))}});
+                                  {"parameters", Document::number(spec::count_parameters(shape))}});
     for (auto& field : shape_json(shape).fields) row.fields.push_back(std::move(field));
     all.items.push_back(std::move(row));
-    table.rows.push_back({std::string(shape.name), std::string(to_string(shape.architecture)),
-                          people_count(count_parameters(shape)), fmt::format("{}", shape.layers),
+    table.rows.push_back({std::string(shape.name), std::string(spec::to_string(shape.architecture)),
+                          people_count(spec::count_parameters(shape)), fmt::format("{}", shape.layers),
                           fmt::format("{}", shape.width), fmt::format("{}", shape.vocabulary),
                           fmt::format("{}", shape.context)});
   }
   if (session.json) {
     session.print_json(Document::map({{"shapes", std::move(all)}}));
   } else {
-    session.print(render_text(table, {.width = kTableWidth}));
+    session.print(report::render_text(table, report::for_output(kTableWidth)));
   }
   return kExitOk;
 }
@@ -215,4 +227,4 @@ CommandRow model_shapes_command() {
           .prepare = [](OptionTable&) -> Action { return list_shapes; }};
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -10,7 +10,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 // "-p,--prompt" is called --prompt in messages.
@@ -149,6 +149,19 @@ void OptionTable::value(std::string name, std::string value_name, std::string he
   auto set = setter(name, target, parse_bits_per_second);
   add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
 }
+void OptionTable::value(std::string name, std::string value_name, std::string help,
+                        std::optional<BitsPerSecond>& target) {
+  auto set = [name, &target](const std::string& text) {
+    if (text == "none") {
+      target.reset();
+      return;
+    }
+    BitsPerSecond rate;
+    setter(name, rate, parse_bits_per_second)(text);
+    target = rate;
+  };
+  add_value(std::move(name), std::move(value_name), std::move(help), std::move(set));
+}
 void OptionTable::value(std::string name, std::string value_name, std::string help, Seconds& target,
                         NumberRange range) {
   auto set = setter(name, target, parse_time, range);
@@ -199,4 +212,4 @@ void OptionTable::rest(std::string name, std::string help, std::vector<std::stri
                    .set = [&target](const std::string& text) { target.push_back(text); }});
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

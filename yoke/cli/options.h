@@ -1,7 +1,7 @@
 // The options of one command, as a table: parsed by the command line, listed by --help, the man page and completion.
 //
 //   options.value("--nodes", "N", "how many nodes", chosen->nodes);
-//   options.flag("--bare", "leave the fast interfaces as from the factory", chosen->bare);
+//   options.flag("--unconfigured", "leave the fast interfaces as from the factory", chosen->bare);
 //   options.positional("NODE", "a node's name or number", chosen->node, Presence::kRequired);
 #pragma once
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::cli {
 
 enum class Presence { kOptional, kRequired };
 
@@ -50,6 +50,8 @@ class OptionTable {
              NumberRange range = {});
   void value(std::string name, std::string value_name, std::string help, Bytes& target);
   void value(std::string name, std::string value_name, std::string help, BitsPerSecond& target);
+  void value(std::string name, std::string value_name, std::string help,
+             std::optional<BitsPerSecond>& target);  // or none
   // A number without a unit is seconds.
   void value(std::string name, std::string value_name, std::string help, Seconds& target, NumberRange range = {});
   void values(std::string name, std::string value_name, std::string help, std::vector<std::string>& target);  // many
@@ -71,4 +73,4 @@ class OptionTable {
   std::vector<OptionRow> rows_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/cli/help_text.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 // What comes of giving the only option of a table this text.
@@ -69,4 +69,4 @@ TEST(Options, ATimeWithoutAUnitIsSeconds) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::cli

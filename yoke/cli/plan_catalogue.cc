@@ -10,17 +10,25 @@
 #include "yoke/cli/plan_text.h"
 #include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 constexpr std::size_t kCatalogueWidth = 110;
 
-Document figure_json(const Figure& figure) {
+Document figure_json(const spec::Figure& figure) {
   return Document::map(
       {{"value", Document::number(figure.value)}, {"source", Document::string(std::string(figure.source))}});
 }
 
-Document hardware_json(const HardwareFacts& facts) {
+Document hardware_json(const spec::HardwareFacts& facts) {
+  Document remarks = Document::list();
+  for (const std::string_view remark : facts.remarks) remarks.items.push_back(Document::string(std::string(remark)));
+  Document cables = Document::list();
+  for (const spec::ApprovedCable& cable : facts.cables) {
+    cables.items.push_back(Document::map({{"part", Document::string(std::string(cable.part))},
+                                          {"length", Document::string(std::string(cable.length))},
+                                          {"source", Document::string(std::string(cable.source))}}));
+  }
   return Document::map({{"name", Document::string(std::string(facts.hardware->name))},
                         {"title", Document::string(std::string(facts.hardware->title))},
                         {"gpus", Document::number(std::int64_t{facts.hardware->gpus})},
@@ -33,14 +41,23 @@ Document hardware_json(const HardwareFacts& facts) {
                         {"gpu_power", figure_json(facts.gpu_power)},
                         {"idle_power", figure_json(facts.idle_power)},
                         {"load_power", figure_json(facts.load_power)},
-                        {"network", figure_json(facts.nic_limit)}});
+                        {"network", figure_json(facts.nic_limit)},
+                        {"remarks", std::move(remarks)},
+                        {"approved_cables", std::move(cables)}});
 }
 
-int show_hardware(Session& session, const std::optional<std::string>& name) {
+// "DGX Spark" and "GB10" are names too, as people write them.
+std::string usual_name(std::string name) {
+  for (char& c : name) c = c == ' ' || c == '_' ? '-' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
+int show_hardware(Session& session, const std::optional<std::string>& given) {
+  const std::optional<std::string> name = given ? std::optional(usual_name(*given)) : std::nullopt;
   if (name) {
-    const HardwareFacts* const facts = find_hardware_facts(*name);
+    const spec::HardwareFacts* const facts = spec::find_hardware_facts(*name);
     if (!facts) {
-      const std::vector<std::string> names = hardware_fact_names();
+      const std::vector<std::string> names = spec::hardware_fact_names();
       throw Error(ErrorCode::kNotFound, fmt::format("no machine is called '{}'", printable(*name, 40)),
                   suggest(*name, names, "names"));
     }
@@ -52,15 +69,15 @@ int show_hardware(Session& session, const std::optional<std::string>& name) {
     return kExitOk;
   }
   Document all = Document::list();
-  Table table{.columns = {{.header = "name"},
-                          {.header = "GPUs", .align = TextAlign::kRight},
-                          {.header = "memory", .align = TextAlign::kRight},
-                          {.header = "bandwidth", .align = TextAlign::kRight},
-                          {.header = "BF16 dense", .align = TextAlign::kRight},
-                          {.header = "NVLink", .align = TextAlign::kRight},
-                          {.header = "machine", .fit = ColumnFit::kShrinks}}};
-  for (const auto& list : {hardware_facts(), other_hardware_facts()}) {
-    for (const HardwareFacts& facts : list) {
+  report::Table table{.columns = {{.header = "name"},
+                                  {.header = "GPUs", .align = report::TextAlign::kRight},
+                                  {.header = "memory", .align = report::TextAlign::kRight},
+                                  {.header = "bandwidth", .align = report::TextAlign::kRight},
+                                  {.header = "BF16 dense", .align = report::TextAlign::kRight},
+                                  {.header = "NVLink", .align = report::TextAlign::kRight},
+                                  {.header = "machine", .fit = report::ColumnFit::kShrinks}}};
+  for (const auto& list : {spec::hardware_facts(), spec::other_hardware_facts()}) {
+    for (const spec::HardwareFacts& facts : list) {
       all.items.push_back(hardware_json(facts));
       table.rows.push_back(
           {std::string(facts.hardware->name), fmt::format("{}", facts.hardware->gpus),
@@ -74,7 +91,7 @@ int show_hardware(Session& session, const std::optional<std::string>& name) {
   if (session.json) {
     session.print_json(Document::map({{"hardware", std::move(all)}}));
   } else {
-    session.print(render_text(table, {.width = kCatalogueWidth}) + "Sources: yoke plan hardware NAME\n");
+    session.print(render_text(table, report::for_output(kCatalogueWidth)) + "Sources: yoke plan hardware NAME\n");
   }
   return kExitOk;
 }
@@ -83,18 +100,18 @@ std::string billions(std::int64_t count) { return fmt::format("{} B", short_numb
 
 int show_models(Session& session) {
   Document all = Document::list();
-  Table table{.columns = {{.header = "model"},
-                          {.header = "parameters", .align = TextAlign::kRight},
-                          {.header = "active", .align = TextAlign::kRight},
-                          {.header = "layers", .align = TextAlign::kRight},
-                          {.header = "cache a token", .align = TextAlign::kRight},
-                          {.header = "context", .align = TextAlign::kRight},
-                          {.header = "source", .fit = ColumnFit::kShrinks}}};
-  for (const ModelFacts& model : model_facts()) {
-    const ModelCount count = count_model(model);
-    const double cache = 2 * cache_values(model, 1, CacheRule::kAllocated);
+  report::Table table{.columns = {{.header = "model"},
+                                  {.header = "parameters", .align = report::TextAlign::kRight},
+                                  {.header = "active", .align = report::TextAlign::kRight},
+                                  {.header = "layers", .align = report::TextAlign::kRight},
+                                  {.header = "cache a token", .align = report::TextAlign::kRight},
+                                  {.header = "context", .align = report::TextAlign::kRight},
+                                  {.header = "source", .fit = report::ColumnFit::kShrinks}}};
+  for (const spec::ModelFacts& model : spec::model_facts()) {
+    const spec::ModelCount count = spec::count_model(model);
+    const double cache = 2 * spec::cache_values(model, 1, spec::CacheRule::kAllocated);
     table.rows.push_back({model.name, billions(count.total), model.experts > 0 ? billions(count.active) : "",
-                          fmt::format("{}", model.layers), to_string(Bytes{static_cast<std::int64_t>(cache)}),
+                          fmt::format("{}", model.layers), yoke::to_string(Bytes{static_cast<std::int64_t>(cache)}),
                           fmt::format("{}", model.context), model.source});
     all.items.push_back(Document::map({{"name", Document::string(model.name)},
                                        {"parameters", Document::number(count.total)},
@@ -104,31 +121,37 @@ int show_models(Session& session) {
                                        {"context", Document::number(model.context)},
                                        {"source", Document::string(model.source)}}));
   }
-  Table images{.title = "Image models",
-               .columns = {{.header = "model"},
-                           {.header = "parameters of all parts", .align = TextAlign::kRight},
-                           {.header = "TFLOP a step, 1024 x 1024", .align = TextAlign::kRight},
-                           {.header = "source", .fit = ColumnFit::kShrinks}}};
+  report::Table images{.title = "Image models",
+                       .columns = {{.header = "model"},
+                                   {.header = "parameters of all parts", .align = report::TextAlign::kRight},
+                                   {.header = "TFLOP a step, 1024 x 1024", .align = report::TextAlign::kRight},
+                                   {.header = "source", .fit = report::ColumnFit::kShrinks}}};
   Document drawn = Document::list();
-  for (const ImageModelFacts& model : image_model_facts()) {
-    const double flop = step_flop(model, 1024, 1024);
-    images.rows.push_back({model.name, billions(image_parameters(model)), short_number(flop / 1e12), model.source});
+  for (const spec::ImageModelFacts& model : spec::image_model_facts()) {
+    const double flop = spec::step_flop(model, 1024, 1024);
+    images.rows.push_back(
+        {model.name, billions(spec::image_parameters(model)), short_number(flop / 1e12), model.source});
     drawn.items.push_back(Document::map({{"name", Document::string(model.name)},
-                                         {"parameters", Document::number(image_parameters(model))},
+                                         {"parameters", Document::number(spec::image_parameters(model))},
                                          {"flop_per_step", Document::number(flop)},
                                          {"source", Document::string(model.source)}}));
   }
   if (session.json) {
     session.print_json(Document::map({{"models", std::move(all)}, {"image_models", std::move(drawn)}}));
   } else {
-    session.print(render_text(table, {.width = kCatalogueWidth}) + "\n" +
-                  render_text(images, {.width = kCatalogueWidth}));
+    session.print(render_text(table, report::for_output(kCatalogueWidth)) + "\n" +
+                  render_text(images, report::for_output(kCatalogueWidth)));
   }
   return kExitOk;
 }
 
 int run_validate(Session& session, const std::string& file) {
-  const plan::Validation validation = plan::validate(plan::parse_measured(read_file(file), file));
+  const std::vector<plan::MeasuredRow> rows = plan::parse_measured(read_file(file), file);
+  if (rows.empty()) {
+    throw Error(ErrorCode::kInvalid, fmt::format("{} holds no measurement", file),
+                "one row for each, below the header");
+  }
+  const plan::Validation validation = plan::validate(rows);
   if (session.json) {
     session.print_json(plan::to_json(validation));
   } else {
@@ -201,4 +224,4 @@ CommandRow plan_explain_command() {
           }};
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

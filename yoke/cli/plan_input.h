@@ -7,11 +7,11 @@
 #include "yoke/cli/command.h"
 #include "yoke/plan/planner.h"
 
-namespace yoke {
+namespace yoke::cli {
 
 struct PlannedModel {
-  std::optional<ModelFacts> language;
-  std::optional<ImageModelFacts> image;
+  std::optional<spec::ModelFacts> language;
+  std::optional<spec::ImageModelFacts> image;
   const plan::WeightFormat* format = nullptr;  // as stored; null where the name says nothing
   double file_bytes = 0;                       // from the headers of the files; 0: not known
 };
@@ -20,7 +20,15 @@ struct PlannedModel {
 PlannedModel read_planned_model(const std::string& text);
 
 // "2xspark", a cluster file, the JSON of 'yoke probe', a capture's folder, "here"; nothing: the cluster file of the
-// session.
-plan::Machines read_machines(const Session& session, const std::optional<std::string>& text);
+// session. What 'yoke bench calibrate' measured on this machine or cluster replaces the catalogue's figures.
+struct MachinesAsked {
+  std::optional<std::string> on = {};
+  std::optional<int> nodes = {};  // the first ones of a cluster file
+  std::string calibration = {};   // a file, or "none"; empty: what is kept for these machines
+};
+plan::Machines read_machines(const Session& session, const MachinesAsked& asked);
 
-}  // namespace yoke
+// What yoke's engine would hold on each of so many ranks; empty where it cannot run the folder's model.
+std::vector<plan::RankWeights> read_rank_weights(const std::string& model);
+
+}  // namespace yoke::cli

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "yoke/base/terminal.h"
 #include "yoke/report/table.h"
 #include "yoke/report/text_plot.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 constexpr std::size_t kPlanWidth = 100;
@@ -20,9 +21,9 @@ std::string tokens_text(double tokens) {
   return fmt::format("{:.0f} tokens", tokens);
 }
 
-Table memory_table(const plan::MemoryUse& use) {
-  Table table{.title = "Memory of one GPU",
-              .columns = {{.header = "part"}, {.header = "size", .align = TextAlign::kRight}}};
+report::Table memory_table(const plan::MemoryUse& use, int gpus_per_node) {
+  report::Table table{.title = "Memory of one GPU",
+                      .columns = {{.header = "part"}, {.header = "size", .align = report::TextAlign::kRight}}};
   for (const auto& [part, bytes] :
        {std::pair{"weights", use.weights}, std::pair{"cache", use.cache}, std::pair{"activations", use.activations},
         std::pair{"gradients", use.gradients}, std::pair{"optimizer", use.optimizer},
@@ -31,18 +32,22 @@ Table memory_table(const plan::MemoryUse& use) {
   }
   table.rows.push_back({use.fits() ? "left" : "missing", gigabytes(std::abs(use.left()))});
   table.rows.push_back({"in all", gigabytes(use.capacity)});
+  if (gpus_per_node > 1) {
+    table.rows.push_back(
+        {fmt::format("used of a node of {} GPUs", gpus_per_node), gigabytes(gpus_per_node * use.used())});
+  }
   return table;
 }
 
-Table layouts_table(const plan::Plan& plan) {
+report::Table layouts_table(const plan::Plan& plan) {
   const bool is_training = plan.goal == plan::Goal::kTrain;
   const std::string unit = plan.goal == plan::Goal::kDraw ? "images/min"
                            : is_training                  ? "tok/s"
                                                           : "tok/s, prompts read";
-  Table table{.title = plan.fits ? "Layouts, best first" : "Nearest layout",
-              .columns = {{.header = "layout"},
-                          {.header = unit, .align = TextAlign::kRight},
-                          {.header = "why", .fit = ColumnFit::kShrinks}}};
+  report::Table table{.title = plan.fits ? "Layouts, best first" : "Nearest layout",
+                      .columns = {{.header = "layout"},
+                                  {.header = unit, .align = report::TextAlign::kRight},
+                                  {.header = "why", .fit = report::ColumnFit::kShrinks}}};
   for (const plan::PlannedLayout& planned : plan.layouts) {
     const double score = plan.goal == plan::Goal::kDraw ? 60 * planned.score : planned.score;
     std::string why = planned.why;
@@ -55,12 +60,12 @@ Table layouts_table(const plan::Plan& plan) {
   return table;
 }
 
-Table estimates_table(const plan::Plan& plan, std::vector<std::string>& notes) {
-  Table table{.title = "Expected, with the interval that holds four of five measurements",
-              .columns = {{.header = "what"},
-                          {.header = "value", .align = TextAlign::kRight},
-                          {.header = "80% interval"},
-                          {.header = "from", .align = TextAlign::kRight}}};
+report::Table estimates_table(const plan::Plan& plan, std::vector<std::string>& notes) {
+  report::Table table{.title = "Expected, with the interval that holds four of five measurements",
+                      .columns = {{.header = "what"},
+                                  {.header = "value", .align = report::TextAlign::kRight},
+                                  {.header = "80% interval"},
+                                  {.header = "from", .align = report::TextAlign::kRight}}};
   for (const plan::Estimate& estimate : plan.estimates) {
     auto known = std::find(notes.begin(), notes.end(), estimate.provenance);
     if (known == notes.end()) known = notes.insert(notes.end(), estimate.provenance);
@@ -71,20 +76,20 @@ Table estimates_table(const plan::Plan& plan, std::vector<std::string>& notes) {
   return table;
 }
 
-Table step_table(const plan::Plan& plan) {
+report::Table step_table(const plan::Plan& plan) {
   double total = 0;
   for (const plan::TimeShare& share : plan.step) total += share.seconds;
   const std::string what = plan.goal == plan::Goal::kServe  ? "Where a decode step goes"
                            : plan.goal == plan::Goal::kDraw ? "Where an image's time goes"
                                                             : "Where a token's GPU time goes";
-  Table table{.title = what,
-              .columns = {{.header = "part"},
-                          {.header = "time", .align = TextAlign::kRight},
-                          {.header = "share", .align = TextAlign::kRight}}};
+  report::Table table{.title = what,
+                      .columns = {{.header = "part"},
+                                  {.header = "time", .align = report::TextAlign::kRight},
+                                  {.header = "share", .align = report::TextAlign::kRight}}};
   for (const plan::TimeShare& share : plan.step) {
     if (share.seconds <= 0) continue;
     table.rows.push_back(
-        {share.part, to_string(Seconds{share.seconds}), fmt::format("{:.1f}%", 100 * share.seconds / total)});
+        {share.part, yoke::to_string(Seconds{share.seconds}), fmt::format("{:.1f}%", 100 * share.seconds / total)});
   }
   return table;
 }
@@ -93,7 +98,7 @@ std::string bullets(std::string_view title, const std::vector<std::string>& line
   if (lines.empty()) return "";
   std::string out = fmt::format("\n{}\n", title);
   for (const std::string& line : lines) {
-    const std::vector<std::string> wrapped = wrap_text(line, kPlanWidth - 4);
+    const std::vector<std::string> wrapped = report::wrap_text(line, output_width(kPlanWidth) - 4);
     for (std::size_t i = 0; i < wrapped.size(); ++i) out += (i == 0 ? "  - " : "    ") + wrapped[i] + "\n";
   }
   return out;
@@ -101,10 +106,11 @@ std::string bullets(std::string_view title, const std::vector<std::string>& line
 
 std::string cabling_text(const plan::Plan& plan, const plan::Request& request) {
   if (request.machines.nodes == 1) return "";
-  std::string out = fmt::format("\nCabling: {}\n{}", plan.cabling.shape, draw_text(plan.cabling, request.machines));
+  std::string out =
+      fmt::format("\nCabling: {}\n{}", plan.cabling.shape, plan::draw_text(plan.cabling, request.machines));
   if (!plan.cabling.approved.empty()) {
     out += "  Approved cables:\n";
-    for (const ApprovedCable& cable : plan.cabling.approved) {
+    for (const spec::ApprovedCable& cable : plan.cabling.approved) {
       out += fmt::format("    {}, {}\n", cable.part, cable.length);
     }
     out += fmt::format("    ({})\n", plan.cabling.approved.front().source);
@@ -126,11 +132,15 @@ std::string verdict_text(const plan::Plan& plan, const plan::Request& request) {
                             ? std::min(plan.context_max, static_cast<double>(request.model.context))
                             : plan.context_max;
     out += fmt::format("\nLongest context: {}{}. Most requests of {}: {:.0f}.", tokens_text(most),
-                       most < plan.context_max ? " (the model's limit)" : "", tokens_text(request.context),
+                       most < plan.context_max ? " (the model's limit)" : "", tokens_text(plan.context),
                        plan.sequences_max);
   }
+  if (plan.goal == plan::Goal::kTrain) {
+    out += fmt::format("\nLargest micro-batch of {}: {:.0f}. Longest sequence: {}.", tokens_text(plan.context),
+                       plan.sequences_max, tokens_text(plan.context_max));
+  }
   std::string wrapped;
-  for (const std::string& line : wrap_text(out, kPlanWidth)) wrapped += line + "\n";
+  for (const std::string& line : report::wrap_text(out, output_width(kPlanWidth))) wrapped += line + "\n";
   return wrapped;
 }
 
@@ -150,7 +160,7 @@ std::string short_number(double value) {
   if (magnitude >= 100) return fmt::format("{:.0f}", value);
   if (magnitude >= 10) return fmt::format("{:.1f}", value);
   if (magnitude >= 1) return fmt::format("{:.2f}", value);
-  return fmt::format("{:.2g}", value);
+  return fmt::format("{:#.2g}", value);
 }
 
 std::string plan_text(const plan::Plan& plan, const plan::Request& request) {
@@ -158,13 +168,15 @@ std::string plan_text(const plan::Plan& plan, const plan::Request& request) {
   out += bullets("To change that:", plan.fits ? std::vector<std::string>{} : plan.changes);
   out += bullets("Mind:", plan.warnings);
   std::vector<std::string> notes;
-  const Table estimates = estimates_table(plan, notes);
-  for (const Table& table :
-       {layouts_table(plan), memory_table(plan.layouts.front().memory), step_table(plan), estimates}) {
-    out += "\n" + render_text(table, {.width = kPlanWidth});
+  const report::Table estimates = estimates_table(plan, notes);
+  for (const report::Table& table :
+       {layouts_table(plan), memory_table(plan.layouts.front().memory, request.machines.gpus_per_node),
+        step_table(plan), estimates}) {
+    out += "\n" + report::render_text(table, report::for_output(kPlanWidth));
   }
   for (std::size_t i = 0; i < notes.size(); ++i) {
-    const std::vector<std::string> wrapped = wrap_text(fmt::format("[{}] {}", i + 1, notes[i]), kPlanWidth - 4);
+    const std::vector<std::string> wrapped =
+        report::wrap_text(fmt::format("[{}] {}", i + 1, notes[i]), output_width(kPlanWidth) - 4);
     for (std::size_t line = 0; line < wrapped.size(); ++line) out += (line == 0 ? "" : "    ") + wrapped[line] + "\n";
   }
   out += cabling_text(plan, request);
@@ -173,16 +185,16 @@ std::string plan_text(const plan::Plan& plan, const plan::Request& request) {
 }
 
 std::string scale_text(const std::vector<plan::ScalePoint>& points, const plan::Request& request) {
-  Table table{
+  report::Table table{
       .title = fmt::format("{} on 1 to {} x {}", request.model.name, points.back().nodes, request.machines.hardware),
-      .columns = {{.header = "nodes", .align = TextAlign::kRight},
-                  {.header = "tok/s", .align = TextAlign::kRight},
-                  {.header = "per node", .align = TextAlign::kRight},
+      .columns = {{.header = "nodes", .align = report::TextAlign::kRight},
+                  {.header = "tok/s", .align = report::TextAlign::kRight},
+                  {.header = "per node", .align = report::TextAlign::kRight},
                   {.header = "layout"}}};
-  LineChart chart{.title = "tokens/s by nodes",
-                  .x = {.label = "nodes", .scale = AxisScale::kLog2},
-                  .y = {.label = "tok/s", .scale = AxisScale::kLog10},
-                  .series = {{.name = "planned"}, {.name = "perfect"}}};
+  report::LineChart chart{.title = "tokens/s by nodes",
+                          .x = {.label = "nodes", .scale = report::AxisScale::kLog2},
+                          .y = {.label = "tok/s", .scale = report::AxisScale::kLog10},
+                          .series = {{.name = "planned"}, {.name = "perfect"}}};
   double first = 0;
   for (const plan::ScalePoint& point : points) {
     const bool fits = point.rate > 0;
@@ -193,22 +205,22 @@ std::string scale_text(const std::vector<plan::ScalePoint>& points, const plan::
     chart.series[0].points.push_back({.x = static_cast<double>(point.nodes), .y = point.rate});
     chart.series[1].points.push_back({.x = static_cast<double>(point.nodes), .y = first * point.nodes});
   }
-  std::string out = render_text(table, {.width = kPlanWidth});
-  if (chart.series[0].points.size() > 1) out += "\n" + render_text(chart, {.width = 80});
+  std::string out = report::render_text(table, report::for_output(kPlanWidth));
+  if (chart.series[0].points.size() > 1) out += "\n" + report::render_text(chart);
   return out +
          "\nWeak scaling: each node brings its own requests, or its own part of the batch, so a step grows with\n"
          "the nodes. Stragglers, failures and what a larger batch costs in learning are not counted.\n";
 }
 
 std::string validation_text(const plan::Validation& validation, const std::string& file) {
-  Table table{.title = fmt::format("Error of the planner on {}", file),
-              .columns = {{.header = "class"},
-                          {.header = "rows", .align = TextAlign::kRight},
-                          {.header = "median", .align = TextAlign::kRight},
-                          {.header = "p90", .align = TextAlign::kRight},
-                          {.header = "in 80% interval", .align = TextAlign::kRight},
-                          {.header = "in-sample median", .align = TextAlign::kRight},
-                          {.header = "in-sample p90", .align = TextAlign::kRight}}};
+  report::Table table{.title = fmt::format("Error of the planner on {}", file),
+                      .columns = {{.header = "class"},
+                                  {.header = "rows", .align = report::TextAlign::kRight},
+                                  {.header = "median", .align = report::TextAlign::kRight},
+                                  {.header = "p90", .align = report::TextAlign::kRight},
+                                  {.header = "in 80% interval", .align = report::TextAlign::kRight},
+                                  {.header = "in-sample median", .align = report::TextAlign::kRight},
+                                  {.header = "in-sample p90", .align = report::TextAlign::kRight}}};
   const auto percent = [](double value) { return fmt::format("{:.1f}%", 100 * value); };
   for (const auto& [name, summary] : validation.held_out) {
     const plan::ErrorSummary& inside = validation.in_sample.at(name);
@@ -216,7 +228,7 @@ std::string validation_text(const plan::Validation& validation, const std::strin
                           fmt::format("{:.0f}%", 100 * summary.within_interval), percent(inside.median),
                           percent(inside.p90)});
   }
-  std::string out = render_text(table, {.width = kPlanWidth});
+  std::string out = report::render_text(table, report::for_output(kPlanWidth));
   out += "Median and p90: each model predicted by constants fitted without it (leave one model out).\n";
   out += "In-sample: with the shipped constants, which were chosen with these rows in view.\n";
   std::vector<const plan::RowResult*> worst;
@@ -231,21 +243,21 @@ std::string validation_text(const plan::Validation& validation, const std::strin
   const auto error = [](const plan::RowResult* result) { return *result->held_out / result->row.value - 1; };
   std::stable_sort(worst.begin(), worst.end(),
                    [&](const auto* a, const auto* b) { return std::abs(error(a)) > std::abs(error(b)); });
-  Table rows{.title = "Worst rows",
-             .columns = {{.header = "id"},
-                         {.header = "class"},
-                         {.header = "model", .fit = ColumnFit::kShrinks},
-                         {.header = "measured", .align = TextAlign::kRight},
-                         {.header = "held out", .align = TextAlign::kRight},
-                         {.header = "shipped", .align = TextAlign::kRight},
-                         {.header = "error", .align = TextAlign::kRight}}};
+  report::Table rows{.title = "Worst rows",
+                     .columns = {{.header = "id"},
+                                 {.header = "class"},
+                                 {.header = "model", .fit = report::ColumnFit::kShrinks},
+                                 {.header = "measured", .align = report::TextAlign::kRight},
+                                 {.header = "held out", .align = report::TextAlign::kRight},
+                                 {.header = "shipped", .align = report::TextAlign::kRight},
+                                 {.header = "error", .align = report::TextAlign::kRight}}};
   for (std::size_t i = 0; i < std::min<std::size_t>(worst.size(), 10); ++i) {
     const plan::RowResult& result = *worst[i];
     rows.rows.push_back({result.row.id, result.class_name, result.row.model, short_number(result.row.value),
                          short_number(*result.held_out), short_number(*result.predicted),
                          fmt::format("{:+.0f}%", 100 * error(worst[i]))});
   }
-  if (!rows.rows.empty()) out += "\n" + render_text(rows, {.width = kPlanWidth});
+  if (!rows.rows.empty()) out += "\n" + report::render_text(rows, report::for_output(kPlanWidth));
   out += bullets("Declined:", declined);
   if (validation.left_out > 0) {
     out += fmt::format("\n{} rows of confidence other than A and B were left out.\n", validation.left_out);
@@ -259,7 +271,9 @@ std::string claim_text(const plan::ClaimExplained& explained) {
                   explained.verdict, short_number(explained.expected.value), short_number(explained.expected.low),
                   short_number(explained.expected.high), explained.layout);
   if (explained.bandwidth_percent > 0) {
-    out += fmt::format("It would read {:.0f}% of the memory bandwidth.\n", explained.bandwidth_percent);
+    out += explained.bandwidth_percent < 1000
+               ? fmt::format("It would read {:.0f}% of the memory bandwidth.\n", explained.bandwidth_percent)
+               : fmt::format("It would read {:.0f} times the memory bandwidth.\n", explained.bandwidth_percent / 100);
   }
   if (explained.arithmetic_percent > 0) {
     out += fmt::format("It would use {} of the dense arithmetic peak.\n",
@@ -268,12 +282,12 @@ std::string claim_text(const plan::ClaimExplained& explained) {
   return out + bullets("Notes:", explained.notes);
 }
 
-std::string hardware_text(const HardwareFacts& facts) {
-  Table table{.title = fmt::format("{}: {}", facts.hardware->name, facts.hardware->title),
-              .columns = {{.header = "figure"},
-                          {.header = "value", .align = TextAlign::kRight},
-                          {.header = "source", .fit = ColumnFit::kShrinks}}};
-  const auto add = [&](std::string_view name, const Figure& figure, double scale, std::string_view unit) {
+std::string hardware_text(const spec::HardwareFacts& facts) {
+  report::Table table{.title = fmt::format("{}: {}", facts.hardware->name, facts.hardware->title),
+                      .columns = {{.header = "figure"},
+                                  {.header = "value", .align = report::TextAlign::kRight},
+                                  {.header = "source", .fit = report::ColumnFit::kShrinks}}};
+  const auto add = [&](std::string_view name, const spec::Figure& figure, double scale, std::string_view unit) {
     const std::string value =
         figure.value > 0 ? fmt::format("{} {}", short_number(figure.value / scale), unit) : std::string("none");
     table.rows.push_back({std::string(name), value, std::string(figure.source)});
@@ -289,15 +303,15 @@ std::string hardware_text(const HardwareFacts& facts) {
   add("idle power of the machine", facts.idle_power, 1, "W");
   add("power under load", facts.load_power, 1, "W");
   add("network, each direction", facts.nic_limit, 1e9 / 8, "Gb/s");
-  std::string out = render_text(table, {.width = kPlanWidth});
+  std::string out = report::render_text(table, report::for_output(kPlanWidth));
   std::vector<std::string> remarks;
   for (const std::string_view remark : facts.remarks) remarks.emplace_back(remark);
   out += bullets("Remarks", remarks);
   std::vector<std::string> cables;
-  for (const ApprovedCable& cable : facts.cables) {
+  for (const spec::ApprovedCable& cable : facts.cables) {
     cables.push_back(fmt::format("{}, {} ({})", cable.part, cable.length, cable.source));
   }
   return out + bullets("Approved cables", cables);
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

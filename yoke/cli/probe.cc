@@ -4,6 +4,7 @@
 #include <future>
 
 #include "yoke/base/error.h"
+#include "yoke/base/interrupt.h"
 #include "yoke/base/progress.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
@@ -14,7 +15,7 @@
 #include "yoke/probe/probe.h"
 #include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 struct ProbeOptions {
@@ -42,34 +43,36 @@ void refuse_contradictions(const Session& session, const ProbeOptions& options) 
 }
 
 // NVML takes seconds to wake GPUs that nothing keeps awake.
-Sources sources_with_progress() {
-  auto answer = std::async(std::launch::async, sources_here);
+probe::Sources sources_with_progress() {
+  auto answer = std::async(std::launch::async, probe::sources_here);
   Progress progress("looking at this machine", 0);
   while (answer.wait_for(std::chrono::milliseconds(200)) != std::future_status::ready) progress.update(0);
   return answer.get();
 }
 
 // {"schema": 1, "machine": {…}}
-Document machine_document(const Machine& machine) {
-  return Document::map({{"schema", Document::number(std::int64_t{kMachineSchema})}, {"machine", to_json(machine)}});
+Document machine_document(const spec::Machine& machine) {
+  return Document::map(
+      {{"schema", Document::number(std::int64_t{spec::kMachineSchema})}, {"machine", spec::to_json(machine)}});
 }
 
 int probe_one(Session& session, const ProbeOptions& options) {
-  const Sources sources = options.root ? load_capture(*options.root) : sources_with_progress();
+  const probe::Sources sources = options.root ? probe::load_capture(*options.root) : sources_with_progress();
   if (options.capture) {
-    write_capture(sources, *options.capture);
+    probe::write_capture(sources, *options.capture);
     if (session.json) {
       session.print_json(Document::map({{"capture", Document::string(*options.capture)}}));
     } else {
       session.print(
-          fmt::format("Written to {}. It holds MAC and IP addresses, host names and the user's home folder; no serial "
+          fmt::format("This machine is written to {}. It holds MAC and IP addresses, host names and the user's home "
+                      "folder; no serial "
                       "numbers.\n"
                       "See it again with: yoke probe --root {}\n",
                       *options.capture, *options.capture));
     }
     return kExitOk;
   }
-  const Machine machine = probe_machine(sources);
+  const spec::Machine machine = probe::probe_machine(sources);
   if (session.json) {
     session.print_json(machine_document(machine));
   } else {
@@ -79,10 +82,10 @@ int probe_one(Session& session, const ProbeOptions& options) {
 }
 
 // Their places in the cluster file.
-std::vector<int> chosen_nodes(const Cluster& cluster, const ProbeOptions& options) {
+std::vector<int> chosen_nodes(const spec::Cluster& cluster, const ProbeOptions& options) {
   std::vector<int> all;
   std::vector<std::string> names;
-  for (const ClusterNode& node : cluster.nodes) {
+  for (const spec::ClusterNode& node : cluster.nodes) {
     all.push_back(static_cast<int>(names.size()));
     if (node.name == options.node) return {all.back()};
     names.push_back(node.name);
@@ -93,23 +96,23 @@ std::vector<int> chosen_nodes(const Cluster& cluster, const ProbeOptions& option
               suggest(*options.node, names, "nodes"));
 }
 
-using Results = std::vector<Result<Machine>>;
+using Results = std::vector<Result<spec::Machine>>;
 
-std::vector<Difference> differences_of(const std::vector<ClusterNode>& nodes, const Results& results) {
-  std::vector<std::pair<std::string, Machine>> machines;
+std::vector<check::Difference> differences_of(const std::vector<spec::ClusterNode>& nodes, const Results& results) {
+  std::vector<std::pair<std::string, spec::Machine>> machines;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i]) machines.emplace_back(nodes[i].name, *results[i]);
   }
-  return find_differences(machines);
+  return check::find_differences(machines);
 }
 
-Document as_json(const std::vector<ClusterNode>& nodes, const Results& results) {
+Document as_json(const std::vector<spec::ClusterNode>& nodes, const Results& results) {
   Document list = Document::list();
   for (std::size_t i = 0; i < results.size(); ++i) {
     Document node =
         Document::map({{"name", Document::string(nodes[i].name)}, {"address", Document::string(nodes[i].address)}});
     if (results[i]) {
-      node.add("machine", to_json(*results[i]));
+      node.add("machine", spec::to_json(*results[i]));
     } else {
       const Error& error = results[i].error();
       node.add("error", Document::map({{"code", Document::string(std::string(info(error.code()).name))},
@@ -118,21 +121,21 @@ Document as_json(const std::vector<ClusterNode>& nodes, const Results& results) 
     }
     list.items.push_back(std::move(node));
   }
-  return Document::map({{"schema", Document::number(std::int64_t{kMachineSchema})},
+  return Document::map({{"schema", Document::number(std::int64_t{spec::kMachineSchema})},
                         {"nodes", std::move(list)},
-                        {"differences", to_json(differences_of(nodes, results))}});
+                        {"differences", check::to_json(differences_of(nodes, results))}});
 }
 
-std::string as_text(const std::vector<ClusterNode>& nodes, const Results& results) {
-  Table table{.columns = {{.header = "node"},
-                          {.header = "machine", .fit = ColumnFit::kShrinks},
-                          {.header = "GPUs", .fit = ColumnFit::kShrinks},
-                          {.header = "memory", .fit = ColumnFit::kShrinks},
-                          {.header = "fast links", .fit = ColumnFit::kShrinks}}};
+std::string as_text(const std::vector<spec::ClusterNode>& nodes, const Results& results) {
+  report::Table table{.columns = {{.header = "node"},
+                                  {.header = "machine", .fit = report::ColumnFit::kShrinks},
+                                  {.header = "GPUs", .fit = report::ColumnFit::kShrinks},
+                                  {.header = "memory", .fit = report::ColumnFit::kShrinks},
+                                  {.header = "fast links", .fit = report::ColumnFit::kShrinks}}};
   std::size_t answered = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (results[i]) {
-      const Machine& machine = *results[i];
+      const spec::Machine& machine = *results[i];
       ++answered;
       table.rows.push_back({nodes[i].name, machine.product.value_or(machine.cpu.model), gpus_text(machine),
                             memory_text(machine.memory), links_text(machine)});
@@ -143,19 +146,20 @@ std::string as_text(const std::vector<ClusterNode>& nodes, const Results& result
            "-", "-", "-"});
     }
   }
-  std::string text = render_text(table);
+  std::string text = report::render_text(table);
   if (answered > 1) text += "\n" + differences_text(differences_of(nodes, results));
   return text + "\nAll facts of one node: yoke probe --node NAME; of all, for a script: yoke probe --json\n";
 }
 
 int probe_cluster(Session& session, const ProbeOptions& options) {
-  const Cluster cluster = load_session_cluster(session);
-  Fleet fleet(cluster.nodes, chosen_nodes(cluster, options),
-              {.ssh = {.connect_timeout = options.timeout, .login_timeout = options.timeout}});
-  const Results results = fleet.each("probing the nodes", [&](Node& node) {
-    return machine_from_json(node.ask("probe", Document::null(), options.timeout));
+  const spec::Cluster cluster = load_session_cluster(session);
+  fleet::Fleet fleet(cluster.nodes, chosen_nodes(cluster, options),
+                     {.ssh = {.connect_timeout = options.timeout, .login_timeout = options.timeout}});
+  const Results results = fleet.each("probing the nodes", [&](fleet::Node& node) {
+    return from_json<spec::Machine>(node.ask("probe", Document::null(), options.timeout));
   });
-  std::vector<ClusterNode> nodes;
+  throw_if_interrupted();
+  std::vector<spec::ClusterNode> nodes;
   for (std::size_t i = 0; i < fleet.size(); ++i) nodes.push_back(fleet[i].place());
   if (options.node && !results.front()) throw results.front().error();
   if (session.json) {
@@ -163,7 +167,7 @@ int probe_cluster(Session& session, const ProbeOptions& options) {
   } else {
     session.print(options.node ? machine_text(*results.front()) : as_text(nodes, results));
   }
-  for (const Result<Machine>& result : results) {
+  for (const Result<spec::Machine>& result : results) {
     if (!result) return result.error().exit_status();
   }
   return kExitOk;
@@ -175,7 +179,7 @@ std::optional<int> probe_in_lab(const Session& session, const ProbeOptions& opti
   std::vector<std::string> arguments = {"probe", "--timeout", exact(options.timeout)};
   if (session.json) arguments.emplace_back("--json");
   if (session.quiet) arguments.emplace_back("--quiet");
-  if (session.verbose) arguments.emplace_back("--verbose");
+  if (session.verbose) arguments.emplace_back(session.protocol ? "-vv" : "-v");
   if (options.node) arguments.insert(arguments.end(), {"--node", *options.node});
   return run_on_lab_head(session, arguments);
 }
@@ -195,7 +199,7 @@ CommandRow probe_command() {
           .summary = "the facts of this machine, or of every node of the cluster",
           .description =
               "Prints what this machine is: processor, memory (what is really available), GPUs, fast network "
-              "interfaces with their halves, RDMA devices, PCIe links, driver, NCCL. With a cluster file it asks every "
+              "interfaces with their rails, RDMA devices, PCIe links, driver, NCCL. With a cluster file it asks every "
               "node at once and says what differs between them. Nothing is changed; the program is copied to nodes "
               "that lack it, under ~/.cache/yoke.\n\n"
               "--capture writes down what was looked at, without serial numbers, so that --root can show it "
@@ -216,4 +220,4 @@ CommandRow probe_command() {
           }};
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -9,8 +9,9 @@
 #include "yoke/base/text.h"
 #include "yoke/report/table.h"
 #include "yoke/spec/address_holder.h"
+#include "yoke/spec/fabric.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 // "5" for 32 GT/s: the generation, or the speed itself where there is none of that.
@@ -21,7 +22,7 @@ std::string generation(double speed) {
 }
 
 // "Gen5 x4", and where it is below its best "Gen5 x2/4": two lanes of four.
-std::string pcie_text(const std::optional<PcieLink>& link) {
+std::string pcie_text(const std::optional<spec::PcieLink>& link) {
   if (!link) return "-";
   std::string text = "Gen" + generation(link->speed_gt_per_second);
   if (link->speed_gt_per_second < link->speed_gt_per_second_max)
@@ -45,10 +46,10 @@ std::string ranges_text(const std::vector<int>& numbers) {
 }
 
 // What is the same for all GPUs of a kind; what changes from moment to moment is in --json.
-std::string gpu_text(const Gpu& gpu) {
+std::string gpu_text(const spec::Gpu& gpu) {
   std::vector<std::string> parts = {gpu.name};
   if (gpu.compute_capability) parts.push_back("compute " + *gpu.compute_capability);
-  if (gpu.memory) parts.push_back(to_string(*gpu.memory));
+  if (gpu.memory) parts.push_back(yoke::to_string(*gpu.memory));
   if (gpu.pcie) parts.push_back("PCIe " + pcie_text(gpu.pcie));
   if (gpu.nvlinks) parts.push_back(fmt::format("{} of {} NVLinks", gpu.nvlinks_active.value_or(0), *gpu.nvlinks));
   if (gpu.clock_mhz_max) parts.push_back(fmt::format("up to {} MHz", *gpu.clock_mhz_max));
@@ -60,9 +61,9 @@ std::string gpu_text(const Gpu& gpu) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-void add_gpus(const Machine& machine, Rows& rows) {
+void add_gpus(const spec::Machine& machine, Rows& rows) {
   std::vector<std::pair<std::string, std::vector<int>>> groups;
-  for (const Gpu& gpu : machine.gpus) {
+  for (const spec::Gpu& gpu : machine.gpus) {
     const std::string text = gpu_text(gpu);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& other) { return other.first == text; });
     if (group == groups.end()) group = groups.insert(group, {text, {}});
@@ -76,9 +77,9 @@ void add_gpus(const Machine& machine, Rows& rows) {
 }
 
 // Whether the GPUs see each other by NVLink, and which do not.
-std::optional<std::string> nvlink_text(const Machine& machine) {
-  const auto gpus = static_cast<std::size_t>(
-      std::count_if(machine.gpus.begin(), machine.gpus.end(), [](const Gpu& gpu) { return gpu.index.has_value(); }));
+std::optional<std::string> nvlink_text(const spec::Machine& machine) {
+  const auto gpus = static_cast<std::size_t>(std::count_if(machine.gpus.begin(), machine.gpus.end(),
+                                                           [](const spec::Gpu& gpu) { return gpu.index.has_value(); }));
   if (!machine.topology || gpus < 2) return std::nullopt;
   std::vector<std::string> alone;
   std::map<std::string, int> kinds;
@@ -96,7 +97,7 @@ std::optional<std::string> nvlink_text(const Machine& machine) {
   return kinds.size() == 1 ? "all GPUs to all, " + kinds.begin()->first : "between all GPUs";
 }
 
-std::string system_text(const Machine& machine) {
+std::string system_text(const spec::Machine& machine) {
   std::string text = machine.product.value_or("");
   const std::string vendor = machine.vendor.value_or("");
   if (!vendor.empty() && !text.starts_with(vendor)) text = vendor + (text.empty() ? "" : " ") + text;
@@ -108,7 +109,7 @@ std::string system_text(const Machine& machine) {
   return text.empty() ? "unknown" : text;
 }
 
-std::string driver_text(const Machine& machine) {
+std::string driver_text(const spec::Machine& machine) {
   if (!machine.driver) return "no NVIDIA driver";
   std::string text = *machine.driver;
   if (machine.cuda) text += fmt::format(", runs CUDA {}", *machine.cuda);
@@ -116,15 +117,15 @@ std::string driver_text(const Machine& machine) {
   return text;
 }
 
-std::string time_text(const TimeState& time) {
+std::string time_text(const spec::TimeState& time) {
   std::string text = !time.synchronized ? "unknown" : *time.synchronized ? "synchronized" : "not synchronized";
-  if (time.error) text += fmt::format(", within {}", to_string(*time.error));
+  if (time.error) text += fmt::format(", within {}", yoke::to_string(*time.error));
   if (!time.daemons.empty()) text += fmt::format(" ({})", fmt::join(time.daemons, ", "));
   return text;
 }
 
-std::string containers_text(const Machine& machine) {
-  const Containers& containers = machine.containers;
+std::string containers_text(const spec::Machine& machine) {
+  const spec::Containers& containers = machine.containers;
   std::string text =
       containers.runtimes.empty() ? "no runtime" : fmt::format("{}", fmt::join(containers.runtimes, ", "));
   if (!containers.runtimes.empty()) text += containers.gpu ? ", with GPUs" : ", not set up for GPUs";
@@ -135,68 +136,70 @@ std::string containers_text(const Machine& machine) {
   return text;
 }
 
-void add_nccl(const Machine& machine, Rows& rows) {
+void add_nccl(const spec::Machine& machine, Rows& rows) {
   if (machine.nccl.empty()) rows.push_back({"nccl", "none found"});
-  for (const NcclBuild& build : machine.nccl) {
+  for (const spec::NcclBuild& build : machine.nccl) {
     std::string text = build.version.value_or("unknown version");
     if (build.build_id) text += ", build " + build.build_id->substr(0, 8);
     if (!build.architectures.empty()) text += fmt::format(", {}", fmt::join(build.architectures, " "));
     rows.push_back({"nccl", fmt::format("{}: {}", text, build.path)});
   }
-  for (const NetworkSetting& setting : machine.settings) {
+  for (const spec::NetworkSetting& setting : machine.settings) {
     rows.push_back({"set", fmt::format("{}={} ({})", setting.name, printable(setting.value, 80), setting.where)});
   }
 }
 
-std::string addresses_text(const NetworkInterface& interface) {
+std::string addresses_text(const spec::NetworkInterface& interface) {
   std::vector<std::string> texts;
-  for (const Ipv4Prefix& address : interface.addresses) texts.push_back(to_string(address));
+  for (const Ipv4Prefix& address : interface.addresses) texts.push_back(yoke::to_string(address));
   return texts.empty() ? "-" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string state_text(const NetworkInterface& interface) {
+std::string state_text(const spec::NetworkInterface& interface) {
   if (!interface.up) return "off";
   if (!interface.carrier) return "no link";
-  return interface.speed ? to_string(*interface.speed) : "up";
+  return interface.speed ? yoke::to_string(*interface.speed) : "up";
 }
 
 // The rate that a port agreed on; where the interface does not tell (in a lab), what its RDMA device says.
-std::string rate_text(const NetworkInterface& interface, const RdmaDevice* device) {
+std::string rate_text(const spec::NetworkInterface& interface, const spec::RdmaDevice* device) {
   if (!interface.up || !interface.carrier) return interface.up ? "down" : "off";
   const auto rate = interface.speed || !device ? interface.speed : device->rate;
   return rate ? fmt::format("{:g}", rate->value / 1e9) : "up";
 }
 
-std::string fast_table(const Machine& machine) {
-  const std::vector<const NetworkInterface*> fast = fast_interfaces(machine);
+std::string fast_table(const spec::Machine& machine) {
+  const std::vector<const spec::NetworkInterface*> fast = spec::fast_interfaces(machine);
   if (fast.empty()) return "";
-  Table table{.columns = {{.header = "port"},
-                          {.header = "interface"},
-                          {.header = "device"},
-                          {.header = "Gb/s", .align = TextAlign::kRight},
-                          {.header = "MTU", .align = TextAlign::kRight},
-                          {.header = "address", .fit = ColumnFit::kShrinks},
-                          {.header = "GID", .align = TextAlign::kRight},
-                          {.header = "PCIe"}}};
-  for (const NetworkInterface* interface : fast) {
-    const RdmaDevice* const device = find_rdma_device(machine, *interface->rdma_device);
+  report::Table table{.columns = {{.header = spec::has_halves(machine) ? "port" : "rail"},
+                                  {.header = "interface"},
+                                  {.header = "device"},
+                                  {.header = "Gb/s", .align = report::TextAlign::kRight},
+                                  {.header = "MTU", .align = report::TextAlign::kRight},
+                                  {.header = "address", .fit = report::ColumnFit::kShrinks},
+                                  {.header = "GID", .align = report::TextAlign::kRight},
+                                  {.header = "PCIe"}}};
+  for (const spec::NetworkInterface* interface : fast) {
+    const spec::RdmaDevice* const device = spec::find_rdma_device(machine, *interface->rdma_device);
     const std::string gid = device && device->gid_index ? fmt::format("{}", *device->gid_index) : "-";
-    const NetworkInterface& holder = device ? address_holder(machine, *interface, device->gids) : *interface;
-    table.rows.push_back({fmt::format("{}{}", *interface->port, *interface->half), interface->name,
-                          *interface->rdma_device, rate_text(*interface, device), fmt::format("{}", interface->mtu),
-                          addresses_text(holder), gid, pcie_text(interface->pcie)});
+    const spec::NetworkInterface& holder =
+        device ? spec::address_holder(machine, *interface, device->gids) : *interface;
+    const std::string rail = spec::has_halves(machine) ? fmt::format("{}{}", *interface->port, *interface->rail)
+                                                       : spec::rail_letter(machine, *interface);
+    table.rows.push_back({rail, interface->name, *interface->rdma_device, rate_text(*interface, device),
+                          fmt::format("{}", interface->mtu), addresses_text(holder), gid, pcie_text(interface->pcie)});
   }
-  return "\n" + render_text(table);
+  return "\n" + report::render_text(table);
 }
 
-std::string other_interfaces(const Machine& machine) {
+std::string other_interfaces(const spec::Machine& machine) {
   std::vector<std::string> texts;
-  for (const NetworkInterface& interface : machine.interfaces) {
-    if (interface.port || interface.kind == InterfaceKind::kLoopback) continue;
+  for (const spec::NetworkInterface& interface : machine.interfaces) {
+    if (interface.port || interface.kind == spec::InterfaceKind::kLoopback) continue;
     std::string text = fmt::format("{} {}", interface.name, state_text(interface));
-    if (interface.kind == InterfaceKind::kWifi) text += " Wi-Fi";
+    if (interface.kind == spec::InterfaceKind::kWifi) text += " Wi-Fi";
     if (!interface.addresses.empty()) text += " " + addresses_text(interface);
-    const bool is_default = std::any_of(machine.routes.begin(), machine.routes.end(), [&](const Route& route) {
+    const bool is_default = std::any_of(machine.routes.begin(), machine.routes.end(), [&](const spec::Route& route) {
       return !route.destination && route.interface == interface.name;
     });
     if (is_default) text += " (default route)";
@@ -207,30 +210,30 @@ std::string other_interfaces(const Machine& machine) {
 
 }  // namespace
 
-std::string memory_text(const Memory& memory) {
-  std::string text = memory.total ? to_string(*memory.total) : "unknown";
+std::string memory_text(const spec::Memory& memory) {
+  std::string text = memory.total ? yoke::to_string(*memory.total) : "unknown";
   if (memory.unified) text += " shared with the GPU";
-  if (memory.available) text += fmt::format(", {} available", to_string(*memory.available));
-  if (memory.limit) text += fmt::format(", limited to {}", to_string(*memory.limit));
+  if (memory.available) text += fmt::format(", {} available", yoke::to_string(*memory.available));
+  if (memory.limit) text += fmt::format(", limited to {}", yoke::to_string(*memory.limit));
   return text;
 }
 
-std::string gpus_text(const Machine& machine) {
+std::string gpus_text(const spec::Machine& machine) {
   std::map<std::string, int> counts;
-  for (const Gpu& gpu : machine.gpus) ++counts[gpu.name];
+  for (const spec::Gpu& gpu : machine.gpus) ++counts[gpu.name];
   std::vector<std::string> texts;
   for (const auto& [name, count] : counts) texts.push_back(count == 1 ? name : fmt::format("{}x {}", count, name));
   return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string links_text(const Machine& machine) {
-  const std::vector<const NetworkInterface*> fast = fast_interfaces(machine);
+std::string links_text(const spec::Machine& machine) {
+  const std::vector<const spec::NetworkInterface*> fast = spec::fast_interfaces(machine);
   const auto up = std::count_if(fast.begin(), fast.end(), [](const auto* interface) { return interface->carrier; });
   return fast.empty() ? "none" : fmt::format("{} of {} up", up, fast.size());
 }
 
-std::string machine_text(const Machine& machine) {
-  Table table{.columns = {{}, {.fit = ColumnFit::kShrinks}}};
+std::string machine_text(const spec::Machine& machine) {
+  report::Table table{.columns = {{}, {.fit = report::ColumnFit::kShrinks}}};
   Rows& rows = table.rows;
   rows.push_back({"machine", system_text(machine)});
   rows.push_back({"os", fmt::format("{}, kernel {}, {}", machine.os, machine.kernel, machine.architecture)});
@@ -239,35 +242,35 @@ std::string machine_text(const Machine& machine) {
       machine.cpu.numa_nodes.value_or(1) > 1 ? fmt::format(", {} NUMA nodes", *machine.cpu.numa_nodes) : "";
   rows.push_back({"cpu", machine.cpu.model + cores + nodes});
   const auto swap = machine.memory.swap_total.value_or(Bytes{0});
-  rows.push_back({"memory", memory_text(machine.memory) + (swap.value > 0 ? "; swap " + to_string(swap) : "")});
+  rows.push_back({"memory", memory_text(machine.memory) + (swap.value > 0 ? "; swap " + yoke::to_string(swap) : "")});
   rows.push_back({"driver", driver_text(machine)});
   add_gpus(machine, rows);
   if (const auto text = nvlink_text(machine)) rows.push_back({"nvlink", *text});
   add_nccl(machine, rows);
   rows.push_back({"containers", containers_text(machine)});
   if (machine.memlock_unlimited || machine.memlock) {
-    rows.push_back({"memlock", machine.memlock_unlimited ? "unlimited" : to_string(*machine.memlock)});
+    rows.push_back({"memlock", machine.memlock_unlimited ? "unlimited" : yoke::to_string(*machine.memlock)});
   }
   rows.push_back({"time", time_text(machine.time)});
   rows.push_back({"network", other_interfaces(machine)});
   if (machine.firewall) rows.push_back({"firewall", *machine.firewall + " is switched on"});
-  return machine.hostname + "\n" + render_text(table) + fast_table(machine);
+  return machine.hostname + "\n" + report::render_text(table) + fast_table(machine);
 }
 
-std::string differences_text(const std::vector<Difference>& differences) {
+std::string differences_text(const std::vector<check::Difference>& differences) {
   if (differences.empty()) return "Nothing that matters differs between the nodes.\n";
-  Table table{.title = "What differs",
-              .columns = {{.header = "fact"},
-                          {.header = "value", .fit = ColumnFit::kShrinks},
-                          {.header = "nodes", .fit = ColumnFit::kShrinks}}};
-  for (const Difference& difference : differences) {
-    for (const Difference::Value& value : difference.values) {
+  report::Table table{.title = "What differs",
+                      .columns = {{.header = "fact"},
+                                  {.header = "value", .fit = report::ColumnFit::kShrinks},
+                                  {.header = "nodes", .fit = report::ColumnFit::kShrinks}}};
+  for (const check::Difference& difference : differences) {
+    for (const check::Difference::Value& value : difference.values) {
       const bool first = &value == difference.values.data();
       table.rows.push_back(
           {first ? difference.fact : "", value.value, fmt::format("{}", fmt::join(value.nodes, ", "))});
     }
   }
-  return render_text(table);
+  return report::render_text(table);
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -5,14 +5,14 @@
 #include "yoke/check/differences.h"
 #include "yoke/spec/machine.h"
 
-namespace yoke {
+namespace yoke::cli {
 
-std::string machine_text(const Machine& machine);
-std::string differences_text(const std::vector<Difference>& differences);
+std::string machine_text(const spec::Machine& machine);
+std::string differences_text(const std::vector<check::Difference>& differences);
 
 // "10x Cortex-X925 …, 114.3 GiB available": parts of the above that a table of nodes shows too.
-std::string memory_text(const Memory& memory);
-std::string gpus_text(const Machine& machine);
-std::string links_text(const Machine& machine);  // "2 of 4 fast interfaces up"
+std::string memory_text(const spec::Memory& memory);
+std::string gpus_text(const spec::Machine& machine);
+std::string links_text(const spec::Machine& machine);  // "2 of 4 fast interfaces up"
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -8,64 +8,74 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/terminal.h"
 #include "yoke/base/text.h"
+#include "yoke/bench/history.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/engine_session.h"
+#include "yoke/cli/plan_text.h"
+#include "yoke/cli/predicted.h"
 #include "yoke/cli/sampling_options.h"
-#include "yoke/cli/standard_input.h"
+#include "yoke/cli/trace_file.h"
+#include "yoke/cli/why_question.h"
+#include "yoke/report/word_flow.h"
 #include "yoke/serve/answer_text.h"
+#include "yoke/terminal/typed_input.h"
 #include "yoke/weights/writer.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Bytes kPromptMost{64 << 20};
+constexpr Bytes kMaxPrompt{64 << 20};
+constexpr Seconds kAccountLimit{3};  // until the ranks have told what their steps were made of
+constexpr Seconds kTraceTime{60};    // a trace of hours has some MB for each rank
 
 struct RunArguments {
   EngineArguments engine;
   SamplingArguments sampling;
   std::optional<std::string> prompt, ids, system;
-  fs::path logits;
-  bool chat = false, raw = false;
+  fs::path logits, trace;
+  bool chat = false, raw = false, no_history = false, why = false;
 };
 
 void check_arguments(const Session& session, const RunArguments& a) {
   const auto refuse = [](bool wrong, const char* message, const char* hint) {
     if (wrong) throw Error(ErrorCode::kUsage, message, hint);
   };
-  refuse(a.prompt && a.ids, "-p and --ids are two prompts", "give one of them");
+  refuse(a.prompt && a.ids, "give -p or --ids, not both", "each is a prompt");
   refuse(a.chat && a.raw, "--chat and --raw contradict each other", "give one of them, or neither");
   refuse(a.raw && a.system, "--system needs the chat template, which --raw leaves out", "write it into the text");
   refuse(a.ids && (a.chat || a.raw || a.system), "--ids are taken as they are: no --chat, --raw or --system",
          "give a text with -p instead");
-  refuse(a.sampling.logprobs.has_value() && !session.json, "--logprobs are only told in JSON", "add --json");
+  refuse(a.sampling.logprobs.has_value() && !session.json, "--logprobs are only printed in JSON", "add --json");
   if (!a.logits.empty() && fs::exists(a.logits)) {
     throw Error(ErrorCode::kConflict, fmt::format("'{}' exists already", a.logits.native()),
                 "name another file for --logits, or remove it");
   }
   if (!a.logits.empty() && !fs::is_directory(fs::absolute(a.logits).parent_path())) {
-    throw Error(ErrorCode::kNotFound, fmt::format("'{}' of --logits is in no folder that there is", a.logits.native()),
+    throw Error(ErrorCode::kNotFound, fmt::format("--logits: the folder of '{}' does not exist", a.logits.native()),
                 "make the folder first");
   }
+  check_trace_file(a.trace);
 }
 
 std::string read_prompt() {
   if (isatty(STDIN_FILENO) != 0) {
     throw Error(ErrorCode::kUsage, "there is no prompt", "give one with -p TEXT, or through standard input");
   }
-  std::string text = read_standard_input(kPromptMost);
+  std::string text = terminal::read_standard_input(kMaxPrompt);
   // What a shell's echo or an editor ends a text with is no part of it.
   if (text.ends_with('\n')) text.pop_back();
   return text;
 }
 
-std::vector<TokenId> parse_ids(const std::string& text) {
-  std::vector<TokenId> ids;
+std::vector<text::TokenId> parse_ids(const std::string& text) {
+  std::vector<text::TokenId> ids;
   for (const std::string& word : split(text, ',')) {
     const std::string_view digits = trim(word);
-    TokenId id = 0;
+    text::TokenId id = 0;
     const auto [rest, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
     if (failure != std::errc{} || rest != digits.data() + digits.size() || id < 0) {
       throw Error(ErrorCode::kUsage, fmt::format("--ids: '{}' is no token id", printable(word, 40)),
@@ -76,11 +86,12 @@ std::vector<TokenId> parse_ids(const std::string& text) {
   return ids;
 }
 
-std::vector<TokenId> prompt_ids(const RunArguments& a, const ModelText& text) {
+std::vector<text::TokenId> prompt_ids(const RunArguments& a, const serve::ModelText& text) {
   if (a.ids) return parse_ids(*a.ids);
   const std::string prompt = a.prompt ? *a.prompt : read_prompt();
   if (prompt.empty()) {
-    throw Error(ErrorCode::kInvalid, "the prompt is empty", "a model continues what it is given: say something");
+    throw Error(ErrorCode::kInvalid, "the prompt is empty",
+                "give one, such as: yoke run -p 'Which cable joins two units?'");
   }
   if (a.raw) return text.encode_raw(prompt);
   if (!text.chat) {
@@ -92,13 +103,13 @@ std::vector<TokenId> prompt_ids(const RunArguments& a, const ModelText& text) {
     throw Error(ErrorCode::kNotFound, fmt::format("'{}' has no chat template", a.engine.model),
                 "leave --chat and --system out: the text is then taken as it is");
   }
-  check_utf8(prompt, "the prompt");
+  serve::check_utf8(prompt, "the prompt");
   Document messages = Document::list();
   if (a.system) {
-    check_utf8(*a.system, "--system");
-    messages.items.push_back(chat_message("system", *a.system));
+    serve::check_utf8(*a.system, "--system");
+    messages.items.push_back(serve::chat_message("system", *a.system));
   }
-  messages.items.push_back(chat_message("user", prompt));
+  messages.items.push_back(serve::chat_message("user", prompt));
   return text.encode_chat(messages);
 }
 
@@ -107,9 +118,10 @@ class LogitsFile {
  public:
   LogitsFile(const fs::path& file, std::int64_t tokens, std::int64_t vocabulary) : missing_(tokens) {
     if (!file.empty())
-      writer_.emplace(file, std::vector<TensorDeclaration>{{"logits", DType::kF32, {tokens, vocabulary}}});
+      writer_.emplace(file,
+                      std::vector<weights::TensorDeclaration>{{"logits", tensor::DType::kF32, {tokens, vocabulary}}});
   }
-  void take(const LogitsMade& logits) {
+  void take(const engine::LogitsEvent& logits) {
     missing_ -= logits.rows.extent(0);
     if (writer_) writer_->append(std::as_bytes(logits.rows.span<float>()));
   }
@@ -124,18 +136,18 @@ class LogitsFile {
 
  private:
   std::int64_t missing_;  // tokens whose logits have not come
-  std::optional<SafetensorsWriter> writer_;
+  std::optional<weights::SafetensorsWriter> writer_;
 };
 
-Document logprobs_json(const Answered& answer) {
+Document logprobs_json(const serve::CompletedAnswer& answer) {
   Document list = Document::list();
-  const auto entry = [](TokenId id, float logprob) {
+  const auto entry = [](text::TokenId id, float logprob) {
     return Document::map({{"id", Document::number(std::int64_t{id})}, {"logprob", Document::number(double{logprob})}});
   };
-  for (const Sampled& token : answer.tokens) {
+  for (const text::SampledToken& token : answer.tokens) {
     Document one = entry(token.id, token.logprob);
     Document top = Document::list();
-    for (const TokenLogprob& other : token.top) top.items.push_back(entry(other.id, other.logprob));
+    for (const text::TokenLogprob& other : token.top) top.items.push_back(entry(other.id, other.logprob));
     one.add("top", std::move(top));
     list.items.push_back(std::move(one));
   }
@@ -144,18 +156,18 @@ Document logprobs_json(const Answered& answer) {
 
 Document recoveries_json(EngineSession& engine) {
   Document list = Document::list();
-  for (const EngineRecovered& one : engine.client().recoveries()) {
+  for (const engine::EngineRecovered& one : engine.client().recoveries()) {
     list.items.push_back(
         Document::map({{"seconds", Document::number(one.after.value)}, {"cause", Document::string(one.cause)}}));
   }
   return list;
 }
 
-Document as_json(const RunArguments& a, EngineSession& engine, const Request& request, const Answered& answer,
-                 const std::string& text) {
-  const EngineReady& ready = engine.ready();
-  std::vector<TokenId> tokens;
-  for (const Sampled& token : answer.tokens) tokens.push_back(token.id);
+Document as_json(const RunArguments& a, EngineSession& engine, const engine::Request& request,
+                 const serve::CompletedAnswer& answer, const std::string& text) {
+  const engine::EngineReady& ready = engine.ready();
+  std::vector<text::TokenId> tokens;
+  for (const text::SampledToken& token : answer.tokens) tokens.push_back(token.id);
   const std::size_t prompt_tokens = request.prompt.size();
   Document out =
       Document::map({{"model", Document::string(a.engine.model)},
@@ -173,7 +185,7 @@ Document as_json(const RunArguments& a, EngineSession& engine, const Request& re
                                                 {"decode", Document::number(answer.decode.value)}})},
                      {"prefill_tokens_per_second", Document::number(answer.prefill_rate(prompt_tokens))},
                      {"decode_tokens_per_second", Document::number(answer.decode_rate())},
-                     {"context", Document::number(ready.context_most)},
+                     {"context", Document::number(ready.context_max)},
                      {"weights_bytes_each", to_document(ready.weights_each)},
                      {"cache_bytes_each", to_document(ready.cache_each)},
                      {"recoveries", recoveries_json(engine)}});
@@ -181,51 +193,122 @@ Document as_json(const RunArguments& a, EngineSession& engine, const Request& re
   return out;
 }
 
-std::string summary(EngineSession& engine, const Request& request, const Answered& answer) {
+std::string summary(EngineSession& engine, const engine::Request& request, const serve::CompletedAnswer& answer) {
   const std::size_t recoveries = engine.client().recoveries().size();
   return fmt::format(
       "prompt: {} tokens, {:.1f}/s; answer: {} tokens, {:.1f}/s; {}{}", request.prompt.size(),
-      answer.prefill_rate(request.prompt.size()), answer.tokens.size(), answer.decode_rate(), describe(engine.ready()),
+      answer.prefill_rate(request.prompt.size()), answer.tokens.size(), answer.decode_rate(),
+      serve::describe(engine.ready()),
       recoveries > 0 ? fmt::format("; {} {}", recoveries, recoveries == 1 ? "recovery" : "recoveries") : std::string());
 }
 
-int run_prompt(Session& session, const RunArguments& a) {
+RunAsked asked_of(const serve::EngineHostSpec& spec, const engine::Request& request,
+                  const serve::CompletedAnswer& answer) {
+  const bool is_local = spec.transport == rank::Transport::kThreads || spec.place.has_value();
+  return {.engine = spec.engine,
+          .cluster = is_local ? std::nullopt : spec.cluster,
+          .prompt_tokens = request.prompt.size(),
+          .answer_tokens = answer.tokens.size()};
+}
+
+bench::RunRecord record_of(const RunArguments& a, const engine::EngineReady& ready, const engine::Request& request,
+                           const serve::CompletedAnswer& answer, const std::optional<PredictedRun>& predicted) {
+  bench::RunRecord record = bench::new_record(
+      "run", Document::map({{"model", Document::string(a.engine.model)},
+                            {"ranks", Document::number(std::int64_t{ready.ranks})},
+                            {"backend", Document::string(ready.backend)},
+                            {"transport", Document::string(ready.transport)},
+                            {"prompt_tokens", Document::number(static_cast<std::int64_t>(request.prompt.size()))},
+                            {"answer_tokens", Document::number(static_cast<std::int64_t>(answer.tokens.size()))}}));
+  const auto add = [&](std::string name, double value, const PredictedRate* rate) {
+    record.rows.push_back(
+        {.name = std::move(name), .size = 0, .value = value, .low = value, .high = value, .unit = "tok/s"});
+    if (rate != nullptr) record.rows.back().predicted = rate->value;
+  };
+  add("prefill", answer.prefill_rate(request.prompt.size()), predicted ? &predicted->prefill : nullptr);
+  add("decode", answer.decode_rate(), predicted ? &predicted->decode : nullptr);
+  record.summary = fmt::format("{}, {} rank{}: {} tok/s", fs::path(a.engine.model).filename().native(), ready.ranks,
+                               ready.ranks == 1 ? "" : "s", short_number(answer.decode_rate()));
+  if (predicted) record.summary += fmt::format(" ({} predicted)", short_number(predicted->decode.value));
+  return record;
+}
+
+int run_prompt(Session& session, RunArguments a) {
   check_arguments(session, a);
-  const EngineHostSpec spec = host_spec(session, a.engine);
+  settle_model(a.engine);
+  serve::EngineHostSpec spec = host_spec(session, a.engine);
+  spec.engine.trace = !a.trace.empty();
   if (const auto status = follow_if_not_first(spec)) return *status;
-  const ModelText text =
-      ModelText::load(a.engine.model, a.ids ? ModelText::Need::kNothing : ModelText::Need::kTokenizer);
+  const serve::ModelText text = serve::ModelText::load(
+      a.engine.model, a.ids ? serve::ModelText::Need::kNothing : serve::ModelText::Need::kTokenizer);
   if (!text.tokenizer && !a.sampling.stops.empty()) {
     throw Error(ErrorCode::kUsage, "--stop needs a tokenizer: " + text.tokenizer.error().message(), "leave it out");
   }
-  Request request;
+  engine::Request request;
   request.prompt = prompt_ids(a, text);
-  request.answer_most = answer_most_of(a.sampling, text);
+  request.answer_max = answer_most_of(a.sampling, text);
   request.stop_ids = text.stop_ids;
   request.sampling = sampling_of(a.sampling, text);
-  if (!a.logits.empty()) request.logits = LogitsWanted::kAll;
-  AnswerText words(text, a.sampling.stops);
-  const SchedulerLimits limits = request_limits(spec.engine);
-  check_request(request, limits);
+  if (!a.logits.empty()) request.logits = engine::LogitsWanted::kAll;
+  serve::AnswerText words(text, a.sampling.stops);
+  const engine::SchedulerLimits limits = engine::request_limits(spec.engine);
+  engine::check_request(request, limits);
   LogitsFile logits(a.logits, std::ssize(request.prompt), limits.vocabulary);
   EngineSession engine(session, spec);
-  if (!text.tokenizer && !session.quiet) engine.note(text.tokenizer.error().message() + ": the answer is told as ids");
+  if (const std::string note = context_note(engine.ready()); !note.empty() && !a.engine.context && !session.quiet) {
+    engine.note(note);
+  }
+  if (!text.tokenizer && !session.quiet) {
+    engine.note(text.tokenizer.error().message() + ": the answer is printed as ids");
+  }
+  std::optional<report::WordFlow> flow;
+  // A launcher passes the text on: it decides about lines, not the terminal that it made for us.
+  if (const auto columns = terminal_columns(STDOUT_FILENO); columns && !spec.place) flow.emplace(*columns);
   const auto say = [&](const std::string& piece) {
-    if (!session.json) engine.print(piece);
+    if (!session.json) engine.print(flow ? flow->add(piece) : piece);
   };
-  const Answered answer = engine.ask(request, {.on_token =
-                                                   [&](const Sampled& token) {
-                                                     say(words.add(token.id));
-                                                     return !words.found_stop();
-                                                   },
-                                               .on_logits = [&](const LogitsMade& rows) { logits.take(rows); }});
+  const serve::CompletedAnswer answer =
+      engine.ask(request, {.on_token =
+                               [&](const text::SampledToken& token) {
+                                 say(words.add(token.id));
+                                 return !words.found_stop();
+                               },
+                           .on_logits = [&](const engine::LogitsEvent& rows) { logits.take(rows); }});
   say(words.finish());
+  if (flow && !session.json) engine.print(flow->finish());
   logits.finish();
+  const RunAsked asked = asked_of(spec, request, answer);
+  const auto predicted = predict_run(asked);
+  // An answer of one token has no rate; one that a recovery interrupted says nothing about speed.
+  const bool is_measurement = answer.decode.value > 0 && engine.client().recoveries().empty();
+  const bool is_kept = !a.no_history && is_measurement;
+  const bool is_traced = !a.trace.empty();
+  const auto account =
+      is_kept || a.why || is_traced ? engine.client().account(is_traced ? kTraceTime : kAccountLimit) : std::nullopt;
+  std::optional<why::RunQuestion> question;
+  if (account) question = why_question(session, asked, account->account);
+  std::optional<WrittenTrace> trace;
+  if (is_traced) trace.emplace(a.trace, account ? account->traces : std::vector<spec::RankTrace>());
   if (session.json) {
-    session.print_json(as_json(a, engine, request, answer, words.all()));
+    Document out = as_json(a, engine, request, answer, words.all());
+    if (predicted) out.add("predicted", to_json(*predicted));
+    if (a.why && question) out.add("why", why::to_json(why::evaluate_run(*question)));
+    if (trace) out.add("trace", trace->summary());
+    session.print_json(out);
   } else {
     if (!words.all().ends_with('\n') && !words.all().empty()) engine.print("\n");
-    if (!session.quiet) engine.note(summary(engine, request, answer));
+    if (!session.quiet) {
+      engine.note(summary(engine, request, answer));
+      if (predicted) engine.note(predicted_text(*predicted, answer.decode_rate()));
+      if (const auto note = cpu_note(engine.ready())) engine.note(*note);
+    }
+  }
+  if (a.why && question && !session.json) engine.note(why::answer_text(why::evaluate_run(*question)));
+  if (trace && !session.json) engine.note(trace->text());
+  if (is_kept) {
+    bench::RunRecord record = record_of(a, engine.ready(), request, answer, predicted);
+    if (question) keep_question(record, *question);
+    session.warn(bench::keep_record(record));
   }
   return kExitOk;
 }
@@ -241,8 +324,9 @@ CommandRow run_command() {
           "The text comes as it is made. Where the model has a chat template the prompt is a user's message; --raw "
           "gives it as it is. The likeliest token is taken, unless the model's generation_config.json or an option "
           "says otherwise. A rank that dies is started again, and the answer goes on. A model that does not "
-          "fit is refused before anything is loaded. docs/running.md tells more.",
-      .examples = {{"yoke run models/nano -p 'Which cable joins two units?'", "one rank on this machine"},
+          "fit is refused before anything is loaded. Without MODEL it is the small one that ships with yoke. It "
+          "runs on an NVIDIA GPU where yoke has kernels for it, else on the CPU. See docs/running.md.",
+      .examples = {{"yoke run -p 'Which cable joins two units?'", "the model that ships with yoke, on this machine"},
                    {"yoke run models/nano -p 'MTU 9000' --raw -n 20 --ranks 2 --json", "two ranks; for a program"},
                    {"echo 'What is the 13 Gb/s state?' | yoke run models/nano --nodes 2", "two nodes of a cluster"}},
       .prepare = [](OptionTable& table) -> Action {
@@ -253,14 +337,17 @@ CommandRow run_command() {
         table.flag("--raw", "give the text as it is, without the chat template", a->raw);
         table.value("--system", "TEXT", "a system message before the prompt", a->system);
         declare_sampling(table, a->sampling);
-        table.value("--logprobs", "N", "also tell log-probabilities, and those of the N likeliest (with --json)",
+        table.value("--logprobs", "N", "also print log-probabilities, and those of the N likeliest (with --json)",
                     a->sampling.logprobs);
         table.value("--logits", "FILE", "write the prompt's logits as safetensors: 'logits', f32 [tokens, words]",
                     a->logits);
-        declare_engine(table, a->engine);
+        declare_engine(table, a->engine, Presence::kOptional);
+        table.flag("--no-history", "do not keep the speed in the history of 'yoke bench'", a->no_history);
+        table.value("--trace", "FILE", kTraceHelp, a->trace);
+        table.flag("--why", "also print what the steps were made of, and which part is off ('yoke why')", a->why);
         return [a](Session& session) { return run_prompt(session, *a); };
       },
       .place = CommandPlace::kHead};
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -10,14 +10,14 @@
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
-constexpr std::int64_t kAnswerMost = 512;  // where neither the user nor the model says
+constexpr std::int64_t kMaxAnswer = 512;  // where neither the user nor the model says
 
-LogitBias parse_bias(const std::string& text) {
+text::LogitBias parse_bias(const std::string& text) {
   const std::size_t equals = text.find('=');
-  LogitBias bias;
+  text::LogitBias bias;
   const char* const begin = text.data();
   const char* const end = begin + text.size();
   if (equals != std::string::npos) {
@@ -55,8 +55,8 @@ void declare_sampling(OptionTable& table, SamplingArguments& a) {
   table.values("--stop", "TEXT", "end the answer before this text (may be repeated)", a.stops);
 }
 
-SamplingOptions sampling_of(const SamplingArguments& a, const ModelText& text) {
-  SamplingOptions options = text.sampling;
+text::SamplingOptions sampling_of(const SamplingArguments& a, const serve::ModelText& text) {
+  text::SamplingOptions options = text.sampling;
   set(options.temperature, a.temperature);
   set(options.top_p, a.top_p);
   set(options.min_p, a.min_p);
@@ -72,17 +72,17 @@ SamplingOptions sampling_of(const SamplingArguments& a, const ModelText& text) {
     std::random_device device;
     options.seed = (std::uint64_t{device()} << 32U) | device();
   }
-  const auto checked = try_to([&] { check_sampling(options, Vocabulary::kIdMost); });
+  const auto checked = try_to([&] { text::check_sampling(options, text::Vocabulary::kMaxId); });
   if (!checked) throw Error(ErrorCode::kUsage, checked.error().message(), checked.error().hint());
   for (const std::string& stop : a.stops) {
     if (stop.empty()) throw Error(ErrorCode::kUsage, "--stop cannot be empty", "give the text to end before");
-    check_utf8(stop, "--stop");
+    serve::check_utf8(stop, "--stop");
   }
   return options;
 }
 
-std::int64_t answer_most_of(const SamplingArguments& a, const ModelText& text) {
-  return a.tokens ? *a.tokens : text.answer_most.value_or(kAnswerMost);
+std::int64_t answer_most_of(const SamplingArguments& a, const serve::ModelText& text) {
+  return a.tokens ? *a.tokens : text.answer_max.value_or(kMaxAnswer);
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -8,7 +8,7 @@
 #include "yoke/cli/options.h"
 #include "yoke/serve/model_text.h"
 
-namespace yoke {
+namespace yoke::cli {
 
 struct SamplingArguments {
   std::optional<double> temperature, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty;
@@ -21,7 +21,7 @@ struct SamplingArguments {
 void declare_sampling(OptionTable& table, SamplingArguments& arguments);
 
 // Throws Error(kUsage). Without a seed another one each time, where anything is drawn at all.
-SamplingOptions sampling_of(const SamplingArguments& arguments, const ModelText& text);
-std::int64_t answer_most_of(const SamplingArguments& arguments, const ModelText& text);
+text::SamplingOptions sampling_of(const SamplingArguments& arguments, const serve::ModelText& text);
+std::int64_t answer_most_of(const SamplingArguments& arguments, const serve::ModelText& text);
 
-}  // namespace yoke
+}  // namespace yoke::cli

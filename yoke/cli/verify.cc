@@ -12,16 +12,17 @@
 #include "yoke/report/table.h"
 #include "yoke/serve/model_text.h"
 
-namespace yoke {
+namespace yoke::cli {
 namespace {
 
 struct VerifyArguments {
   EngineArguments engine;
   std::optional<double> tolerance;
+  bool fast = false;
 };
 
 // A tokenizer or template that we cannot read says nothing about the engine: the ids then stay uncompared.
-void compare_ids(const GoldenCase& one, const ModelText& text, Verified& result) {
+void compare_ids(const engine::GoldenCase& one, const serve::ModelText& text, engine::Verified& result) {
   const bool is_chat = !one.prompt && one.messages.kind != Document::Kind::kNull;
   if (!one.prompt && !is_chat) return;
   try {
@@ -34,23 +35,23 @@ void compare_ids(const GoldenCase& one, const ModelText& text, Verified& result)
   }
 }
 
-Verified verify_case(const GoldenCase& one, const ModelText& text, EngineSession& engine) {
-  LogitsCheck check(one);
-  Verified result;
+engine::Verified verify_case(const engine::GoldenCase& one, const serve::ModelText& text, EngineSession& engine) {
+  engine::LogitsCheck check(one);
+  engine::Verified result;
   result.name = one.name;
   result.prompt_tokens = one.ids.size();
   result.expected = one.greedy;
   compare_ids(one, text, result);
   const auto answer = engine.try_ask({.prompt = one.ids,
-                                      .answer_most = std::ssize(one.greedy),
+                                      .answer_max = std::ssize(one.greedy),
                                       .sampling = {.temperature = 0},
-                                      .logits = one.logits ? LogitsWanted::kAll : LogitsWanted::kNone},
+                                      .logits = one.logits ? engine::LogitsWanted::kAll : engine::LogitsWanted::kNone},
                                      {.on_token =
-                                          [&](const Sampled& token) {
+                                          [&](const text::SampledToken& token) {
                                             result.greedy.push_back(token.id);
                                             return true;
                                           },
-                                      .on_logits = [&](const LogitsMade& rows) { check.take(rows); }});
+                                      .on_logits = [&](const engine::LogitsEvent& rows) { check.take(rows); }});
   if (answer) {
     result.relative_error = check.relative_error();
   } else {
@@ -59,9 +60,9 @@ Verified verify_case(const GoldenCase& one, const ModelText& text, EngineSession
   return result;
 }
 
-Document as_json(const VerifyArguments& a, const EngineReady& ready, const VerifyVerdict& verdict) {
+Document as_json(const VerifyArguments& a, const engine::EngineReady& ready, const engine::VerifyVerdict& verdict) {
   Document cases = Document::list();
-  for (const Verified& one : verdict.cases) {
+  for (const engine::Verified& one : verdict.cases) {
     Document row =
         Document::map({{"name", Document::string(one.name)}, {"prompt_tokens", to_document(one.prompt_tokens)}});
     if (one.relative_error) row.add("relative_error", Document::number(*one.relative_error));
@@ -91,10 +92,10 @@ Document as_json(const VerifyArguments& a, const EngineReady& ready, const Verif
 }
 
 // Why cases have no answer, and why ids were not compared: the latter once for all cases of the same reason.
-std::string reasons(const VerifyVerdict& verdict) {
+std::string reasons(const engine::VerifyVerdict& verdict) {
   std::string text;
   std::set<std::string> told;
-  for (const Verified& one : verdict.cases) {
+  for (const engine::Verified& one : verdict.cases) {
     if (one.error) text += fmt::format("{}: {}\n", one.name, one.error->message());
     if (one.ids_note.empty() || !told.insert(one.ids_note).second) continue;
     text += one.same_ids ? fmt::format("{}: {}\n", one.name, one.ids_note)
@@ -103,14 +104,14 @@ std::string reasons(const VerifyVerdict& verdict) {
   return text;
 }
 
-std::string as_text(const EngineReady& ready, const VerifyVerdict& verdict) {
-  Table table{.columns = {{.header = "case"},
-                          {.header = "prompt", .align = TextAlign::kRight},
-                          {.header = "largest error", .align = TextAlign::kRight},
-                          {.header = "greedy tokens", .align = TextAlign::kRight},
-                          {.header = "prompt ids"},
-                          {.header = "verdict"}}};
-  for (const Verified& one : verdict.cases) {
+std::string as_text(const engine::EngineReady& ready, const engine::VerifyVerdict& verdict) {
+  report::Table table{.columns = {{.header = "case"},
+                                  {.header = "prompt", .align = report::TextAlign::kRight},
+                                  {.header = "largest error", .align = report::TextAlign::kRight},
+                                  {.header = "greedy tokens", .align = report::TextAlign::kRight},
+                                  {.header = "prompt ids"},
+                                  {.header = "verdict"}}};
+  for (const engine::Verified& one : verdict.cases) {
     table.rows.push_back({one.name, fmt::format("{}", one.prompt_tokens),
                           one.relative_error ? fmt::format("{:.1e}", *one.relative_error) : "-",
                           one.expected.empty() ? "-" : fmt::format("{} of {}", one.agreeing(), one.expected.size()),
@@ -119,26 +120,29 @@ std::string as_text(const EngineReady& ready, const VerifyVerdict& verdict) {
                           : one.agrees(verdict.tolerance) ? "agrees"
                                                           : "DIFFERS"});
   }
-  std::string text = render_text(table) + "\n" + reasons(verdict);
+  std::string text = report::render_text(table) + "\n" + reasons(verdict);
   const std::string logits = verdict.max_relative_error ? fmt::format("largest relative error {:.1e} (at most {:.1e})",
                                                                       *verdict.max_relative_error, verdict.tolerance)
                                                         : "no logits compared";
   const std::string tokens = verdict.greedy_agreement
                                  ? fmt::format("{:.1f}% of greedy tokens", 100 * *verdict.greedy_agreement)
                                  : "no greedy tokens compared";
-  return text + fmt::format("{}: {}, {}; {}\n", verdict.agrees ? "agrees" : "DIFFERS", logits, tokens, describe(ready));
+  return text +
+         fmt::format("{}: {}, {}; {}\n", verdict.agrees ? "agrees" : "DIFFERS", logits, tokens, serve::describe(ready));
 }
 
-int run_verify(Session& session, const VerifyArguments& a) {
-  const double tolerance = a.tolerance.value_or(kVerifyTolerance);
-  const EngineHostSpec spec = host_spec(session, a.engine);
+int run_verify(Session& session, VerifyArguments a) {
+  settle_model(a.engine);
+  a.engine.exact = !a.fast;
+  const double tolerance = a.tolerance.value_or(engine::kVerifyTolerance);
+  const serve::EngineHostSpec spec = host_spec(session, a.engine);
   if (const auto status = follow_if_not_first(spec)) return *status;
-  const ModelText text = ModelText::load(a.engine.model, ModelText::Need::kNothing);
-  const std::vector<GoldenCase> golden = load_golden(a.engine.model);
+  const serve::ModelText text = serve::ModelText::load(a.engine.model, serve::ModelText::Need::kNothing);
+  const std::vector<engine::GoldenCase> golden = engine::load_golden(a.engine.model);
   EngineSession engine(session, spec);
-  std::vector<Verified> results;
-  for (const GoldenCase& one : golden) results.push_back(verify_case(one, text, engine));
-  const VerifyVerdict verdict = judge(std::move(results), tolerance);
+  std::vector<engine::Verified> results;
+  for (const engine::GoldenCase& one : golden) results.push_back(verify_case(one, text, engine));
+  const engine::VerifyVerdict verdict = engine::evaluate(std::move(results), tolerance);
   if (session.json) {
     session.print_json(as_json(a, engine.ready(), verdict));
   } else {
@@ -156,7 +160,7 @@ CommandRow verify_command() {
               "Computes each case of golden.json in a model's folder and compares: logits with golden.safetensors (the "
               "largest difference relative to the largest logit of the case), the tokens that follow when always the "
               "likeliest is taken, and the ids of prompts and chats. Exit status 1 where something differs. "
-              "docs/running.md tells the form of the files.",
+              "Computes in f32, unless --fast is given. docs/running.md describes the files.",
           .examples = {{"yoke verify tests/golden/llama-f32", "on one rank"},
                        {"yoke verify models/nano --ranks 2 --json", "split over two; for a program"},
                        {"mpirun -np 2 yoke verify models/nano", "ranks that MPI starts, over MPI"}},
@@ -164,10 +168,12 @@ CommandRow verify_command() {
             auto a = std::make_shared<VerifyArguments>();
             table.value("--tolerance", "X", "the largest relative error of logits that is let pass (1e-4)",
                         a->tolerance, {.least = 0});
+            table.flag("--fast", "compute as yoke run does, which rounds activations; without it as with --exact",
+                       a->fast);
             declare_engine(table, a->engine);
             return [a](Session& session) { return run_verify(session, *a); };
           },
           .place = CommandPlace::kHead};
 }
 
-}  // namespace yoke
+}  // namespace yoke::cli

@@ -12,7 +12,7 @@
 #include "yoke/base/check.h"
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::comm {
 
 // Where a backend's buffers live. Memory stays until the arena ends.
 class CaseArena {
@@ -46,8 +46,8 @@ class GuardedBuffer {
   static constexpr std::size_t kMargin = 64;
   static constexpr std::byte kGuard{0xa5};
 
-  GuardedBuffer(CaseArena& arena, std::size_t bytes_most)
-      : arena_(arena), capacity_(bytes_most + 3 * kMargin), device_(arena.allocate(capacity_)) {}
+  GuardedBuffer(CaseArena& arena, std::size_t bytes_max)
+      : arena_(arena), capacity_(bytes_max + 3 * kMargin), device_(arena.allocate(capacity_)) {}
 
   // A fresh image of `bytes` guard bytes, beginning `misalignment` bytes off.
   void reset(std::size_t bytes, std::size_t misalignment) {
@@ -89,7 +89,7 @@ inline int case_value(int rank, std::size_t index, std::uint32_t salt) {
 
 // Writes the elements of function(index), given as quarters for the types with a fraction.
 template <class Function>
-void write_elements(std::byte* to, std::size_t count, DType type, Function function) {
+void write_elements(std::byte* to, std::size_t count, tensor::DType type, Function function) {
   const auto write = [&](auto convert) {
     for (std::size_t i = 0; i < count; ++i) {
       const auto element = convert(function(i));
@@ -97,19 +97,19 @@ void write_elements(std::byte* to, std::size_t count, DType type, Function funct
     }
   };
   switch (type) {
-    case DType::kF32:
+    case tensor::DType::kF32:
       return write([](int quarters) { return static_cast<float>(quarters) * 0.25F; });
-    case DType::kBf16:
-      return write([](int quarters) { return to_bf16(static_cast<float>(quarters) * 0.25F).bits; });
-    case DType::kF16:
-      return write([](int quarters) { return to_f16(static_cast<float>(quarters) * 0.25F).bits; });
-    case DType::kI8:
+    case tensor::DType::kBf16:
+      return write([](int quarters) { return tensor::to_bf16(static_cast<float>(quarters) * 0.25F).bits; });
+    case tensor::DType::kF16:
+      return write([](int quarters) { return tensor::to_f16(static_cast<float>(quarters) * 0.25F).bits; });
+    case tensor::DType::kI8:
       return write([](int value) { return static_cast<std::int8_t>(value); });
-    case DType::kI32:
+    case tensor::DType::kI32:
       return write([](int value) { return std::int32_t{value}; });
     default:
-      YOKE_CHECK(false, "{} is in no case", to_string(type));
+      YOKE_CHECK(false, "{} is in no case", tensor::to_string(type));
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm

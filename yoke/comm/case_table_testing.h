@@ -10,14 +10,14 @@
 #include "yoke/comm/communicator.h"
 #include "yoke/comm/operation.h"
 
-namespace yoke {
+namespace yoke::comm {
 
 enum class CasePlacement { kOutOfPlace, kInPlace };
 enum class CaseAlignment { kAligned, kOneElementOff };  // one element is an odd address for i8
 
 struct CommunicatorCase {
   CollectiveKind kind = CollectiveKind::kBarrier;
-  DType type = DType::kF32;
+  tensor::DType type = tensor::DType::kF32;
   ReduceOp op = ReduceOp::kSum;
   std::size_t count = 0;
   CasePlacement placement = CasePlacement::kOutOfPlace;
@@ -26,7 +26,7 @@ struct CommunicatorCase {
   std::uint32_t salt = 0;
 
   std::string name() const {
-    return fmt::format("{} {} {} count {} {}{} root {}", to_string(kind), to_string(type),
+    return fmt::format("{} {} {} count {} {}{} root {}", to_string(kind), tensor::to_string(type),
                        reduces(kind) ? to_string(op) : "-", count,
                        placement == CasePlacement::kInPlace ? "in place" : "out of place",
                        alignment == CaseAlignment::kAligned ? "" : ", one element off,", root);
@@ -39,7 +39,8 @@ inline constexpr std::array kCaseKinds = {
     CollectiveKind::kBroadcast,   CollectiveKind::kReduce,    CollectiveKind::kGather,
     CollectiveKind::kScatter,     CollectiveKind::kAllToAll,  CollectiveKind::kSend,
     CollectiveKind::kSendReceive, CollectiveKind::kBarrier};
-inline constexpr std::array kCaseTypes = {DType::kF32, DType::kBf16, DType::kF16, DType::kI8, DType::kI32};
+inline constexpr std::array kCaseTypes = {tensor::DType::kF32, tensor::DType::kBf16, tensor::DType::kF16,
+                                          tensor::DType::kI8, tensor::DType::kI32};
 inline constexpr std::array kCaseOps = {ReduceOp::kSum, ReduceOp::kMax, ReduceOp::kMin, ReduceOp::kAvg};
 
 // A size in bytes, plus or minus some elements, made a prime number of elements where asked for. Small sizes are tried
@@ -78,12 +79,12 @@ inline std::size_t prime_at_most(std::size_t number) {
 }
 
 // Buffers of n·count elements hold what the size says in all, so that a case's memory does not grow with the ranks.
-inline std::size_t case_count(const CaseSize& size, CollectiveKind kind, DType type, int ranks) {
+inline std::size_t case_count(const CaseSize& size, CollectiveKind kind, tensor::DType type, int ranks) {
   const bool in_parts = kind == CollectiveKind::kAllGather || kind == CollectiveKind::kReduceScatter ||
                         kind == CollectiveKind::kGather || kind == CollectiveKind::kScatter ||
                         kind == CollectiveKind::kAllToAll;
   const bool is_large = size.bytes > 4096;
-  std::size_t count = size.bytes / size_of(type);
+  std::size_t count = size.bytes / tensor::size_of(type);
   if (in_parts && is_large) count /= static_cast<std::size_t>(ranks);
   if (size.number == CaseSize::kPrime) return prime_at_most(count);
   return count + static_cast<std::size_t>(size.extra);
@@ -106,7 +107,7 @@ inline std::vector<CommunicatorCase> case_combinations(const std::vector<Collect
       continue;
     }
     if (kind == CollectiveKind::kSend && ranks < 2) continue;
-    for (const DType type : kCaseTypes) {
+    for (const tensor::DType type : kCaseTypes) {
       for (const ReduceOp op : kCaseOps) {
         if (op != ReduceOp::kSum && !reduces(kind)) continue;
         for (const auto placement : {CasePlacement::kOutOfPlace, CasePlacement::kInPlace}) {
@@ -124,8 +125,8 @@ inline std::vector<CommunicatorCase> case_combinations(const std::vector<Collect
 // What `rank` puts in at `index` of its buffer. An average has inputs that are multiples of the number of ranks, so
 // that it is exact in the fractional types whether a backend divides before or after it adds.
 inline int case_input(const CommunicatorCase& one, int rank, std::size_t index, int ranks) {
-  const bool exact_average =
-      reduces(one.kind) && one.op == ReduceOp::kAvg && one.type != DType::kI8 && one.type != DType::kI32;
+  const bool exact_average = reduces(one.kind) && one.op == ReduceOp::kAvg && one.type != tensor::DType::kI8 &&
+                             one.type != tensor::DType::kI32;
   return case_value(rank, index, one.salt) * (exact_average ? ranks : 1);
 }
 
@@ -139,13 +140,13 @@ inline int case_reduced(const CommunicatorCase& one, std::size_t index, int rank
   }
   if (one.op == ReduceOp::kMax) return most;
   if (one.op == ReduceOp::kMin) return least;
-  const bool is_integer = one.type == DType::kI8 || one.type == DType::kI32;
+  const bool is_integer = one.type == tensor::DType::kI8 || one.type == tensor::DType::kI32;
   return one.op == ReduceOp::kAvg && is_integer ? sum / ranks : sum;
 }
 
 // What the receive buffer of `rank` must hold afterwards.
 inline void write_case_result(std::byte* to, const CommunicatorCase& one, int rank, int ranks) {
-  const std::size_t part = one.count * size_of(one.type);
+  const std::size_t part = one.count * tensor::size_of(one.type);
   const std::size_t own = static_cast<std::size_t>(rank) * one.count;
   const auto put = [&](std::byte* place, auto function) { write_elements(place, one.count, one.type, function); };
   const auto put_from = [&](std::byte* place, int source, std::size_t first) {
@@ -177,4 +178,4 @@ inline void write_case_result(std::byte* to, const CommunicatorCase& one, int ra
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm

@@ -1,6 +1,6 @@
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::comm {
 namespace {
 
 template <class Enum>
@@ -49,4 +49,4 @@ CollectiveCounts counts_of(const Collective& operation, int rank, int ranks) {
   return {};
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm

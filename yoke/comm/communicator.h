@@ -28,10 +28,11 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/spec/membership.h"
+#include "yoke/spec/step_account.h"
 #include "yoke/tensor/dtype.h"
 #include "yoke/tensor/stream.h"
 
-namespace yoke {
+namespace yoke::comm {
 
 enum class ReduceOp { kSum, kMax, kMin, kAvg };
 constexpr auto enum_names(ReduceOp) {
@@ -79,7 +80,7 @@ struct Collective {
   const void* send = nullptr;
   void* receive = nullptr;
   std::size_t count = 0;  // elements, as the table above says; 0 is allowed
-  DType type = DType::kF32;
+  tensor::DType type = tensor::DType::kF32;
   ReduceOp op = ReduceOp::kSum;  // avg of integers rounds toward zero
   int root = 0;                  // or the peer
   int source = 0;                // of send-receive
@@ -87,15 +88,15 @@ struct Collective {
 
 // What happened to a path while the group goes on, or what the group ended with.
 struct PathEvent {
-  enum class Kind { kHalfLost, kHalfBack, kPeerLost };
-  Kind kind = Kind::kHalfLost;
+  enum class Kind { kRailLost, kRailBack, kPeerLost };
+  Kind kind = Kind::kRailLost;
   int peer = 0;
-  std::string half;  // of kHalfLost and kHalfBack
+  std::string rail;  // of kRailLost and kRailBack
   std::string why;   // "no sign of life for 1.2 s", "connection reset"
 };
 
 struct CommunicatorOptions {
-  // Of each operation (direct: without a byte that moves); a peer known to be gone is told much sooner.
+  // Of each operation (direct: without a byte that moves); a peer known to be gone is reported much sooner.
   Seconds operation_timeout{30};
   Seconds silence_limit{1.2};                          // without a heartbeat a path counts as cut
   std::function<void(const PathEvent&)> on_path = {};  // from a thread of the communicator's
@@ -110,37 +111,43 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  virtual void enqueue(const Collective& operation, Stream stream) = 0;
-  virtual Event record(Stream stream) = 0;
+  virtual void enqueue(const Collective& operation, tensor::Stream stream) = 0;
+  virtual tensor::Event record(tensor::Stream stream) = 0;
   // Throws what went wrong in any operation before the event; at the deadline kTimeout, naming who is waited for.
-  virtual void wait(Event event, Deadline deadline) = 0;
+  virtual void wait(tensor::Event event, Deadline deadline) = 0;
+
+  // From now on, instead of CommunicatorOptions::operation_timeout; for groups that split() makes later, too.
+  virtual void limit_operations(Seconds limit) = 0;
 
   // Every operation under way or still to come throws this. From any thread.
   virtual void abort(const Error& reason) = 0;
   // Survivors and newcomers call it with the same list; this object's rank stays. What was enqueued before is
   // forgotten.
-  virtual void rebuild(const Membership& membership, Deadline deadline) = 0;
+  virtual void rebuild(const spec::Membership& membership, Deadline deadline) = 0;
   // A group of some of the ranks, given in ascending order; all ranks of the group call it, and only they.
   virtual std::unique_ptr<Communicator> split(const std::vector<int>& ranks) = 0;
 
   // What carries the data, for people: "direct: tcp over A (192.168.100.1) and B (192.168.101.1)".
   virtual std::string describe() const = 0;
+
+  // What went over each rail to each peer so far, where the backend has rails. By the thread that owns it.
+  virtual std::vector<spec::RailUse> rail_uses() const { return {}; }
 };
 
 // Plain calls for the plain cases; `values` is read and overwritten.
-inline void all_reduce(Communicator& comm, void* values, std::size_t count, DType type, ReduceOp op = ReduceOp::kSum,
-                       Stream stream = Stream::cpu()) {
+inline void all_reduce(Communicator& comm, void* values, std::size_t count, tensor::DType type,
+                       ReduceOp op = ReduceOp::kSum, tensor::Stream stream = tensor::Stream::cpu()) {
   comm.enqueue(
       {.kind = CollectiveKind::kAllReduce, .send = values, .receive = values, .count = count, .type = type, .op = op},
       stream);
 }
-inline void all_gather(Communicator& comm, const void* send, void* receive, std::size_t count, DType type,
-                       Stream stream = Stream::cpu()) {
+inline void all_gather(Communicator& comm, const void* send, void* receive, std::size_t count, tensor::DType type,
+                       tensor::Stream stream = tensor::Stream::cpu()) {
   comm.enqueue({.kind = CollectiveKind::kAllGather, .send = send, .receive = receive, .count = count, .type = type},
                stream);
 }
-inline void broadcast(Communicator& comm, void* values, std::size_t count, DType type, int root,
-                      Stream stream = Stream::cpu()) {
+inline void broadcast(Communicator& comm, void* values, std::size_t count, tensor::DType type, int root,
+                      tensor::Stream stream = tensor::Stream::cpu()) {
   comm.enqueue({.kind = CollectiveKind::kBroadcast,
                 .send = values,
                 .receive = values,
@@ -149,7 +156,7 @@ inline void broadcast(Communicator& comm, void* values, std::size_t count, DType
                 .root = root},
                stream);
 }
-inline void barrier(Communicator& comm, Stream stream = Stream::cpu()) { comm.enqueue({}, stream); }
+inline void barrier(Communicator& comm, tensor::Stream stream = tensor::Stream::cpu()) { comm.enqueue({}, stream); }
 
 // Sizes of the two buffers in elements, for `rank` of `ranks`: 0 where the rank has no part in it.
 struct CollectiveCounts {
@@ -158,4 +165,4 @@ struct CollectiveCounts {
 };
 CollectiveCounts counts_of(const Collective& operation, int rank, int ranks);
 
-}  // namespace yoke
+}  // namespace yoke::comm

@@ -18,7 +18,7 @@
 #include "yoke/comm/case_table_testing.h"
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::comm {
 
 // What a backend promises beyond exact sums: NCCL and MPI choose their own order of additions.
 enum class CasePromise {
@@ -35,12 +35,12 @@ inline constexpr bool kCasesSanitized = false;
 #endif
 
 struct CaseOptions {
-  std::size_t bytes_most = kCasesSanitized ? 64 << 10 : 16 << 20;
+  std::size_t bytes_max = kCasesSanitized ? 64 << 10 : 16 << 20;
   // One case in so many, for backends that take milliseconds a call; without the factors 2, 3, 5.
   std::size_t every = kCasesSanitized ? 7 : 1;
   std::vector<CollectiveKind> kinds{kCaseKinds.begin(), kCaseKinds.end()};
   CasePromise promise = CasePromise::kRankOrder;
-  Stream stream = Stream::cpu();
+  tensor::Stream stream = tensor::Stream::cpu();
   CaseArena* arena = nullptr;  // processor memory where missing
   Seconds deadline{60};        // of each wait
 };
@@ -54,8 +54,8 @@ class CommunicatorCases {
         ranks_(comm.size()),
         arena_(options.arena != nullptr ? *options.arena : host_),
         // Small sizes are per part: 4 KB and a bit for each rank.
-        send_(arena_, std::max(options.bytes_most, static_cast<std::size_t>(ranks_) * 8192)),
-        receive_(arena_, std::max(options.bytes_most, static_cast<std::size_t>(ranks_) * 8192)) {}
+        send_(arena_, std::max(options.bytes_max, static_cast<std::size_t>(ranks_) * 8192)),
+        receive_(arena_, std::max(options.bytes_max, static_cast<std::size_t>(ranks_) * 8192)) {}
 
   std::vector<std::string> run_all() {
     try {
@@ -75,7 +75,7 @@ class CommunicatorCases {
     const std::vector<CommunicatorCase> combinations = case_combinations(options_.kinds, ranks_);
     std::uint32_t number = 0;
     for (const CaseSize& size : kCaseSizes) {
-      if (size.bytes > options_.bytes_most) continue;
+      if (size.bytes > options_.bytes_max) continue;
       for (std::size_t i = 0; i < combinations.size(); ++i) {
         if (++number % (size.every * options_.every) != 0) continue;
         CommunicatorCase one = combinations[i];
@@ -99,7 +99,7 @@ class CommunicatorCases {
     std::vector<CommunicatorCase> cases;
     for (int i = 0; i < kOperations; ++i) {
       const auto number = static_cast<std::size_t>(i);
-      CommunicatorCase one{.kind = options_.kinds[number * 3 % options_.kinds.size()], .type = DType::kI32};
+      CommunicatorCase one{.kind = options_.kinds[number * 3 % options_.kinds.size()], .type = tensor::DType::kI32};
       one.op = kCaseOps[number % kCaseOps.size()];
       one.count = 1 + number % 7;
       one.root = i % ranks_;
@@ -127,11 +127,11 @@ class CommunicatorCases {
 
   // Sums whose last bits depend on the order: whatever it is, all ranks must hold what rank 0 holds.
   void run_same_bits_everywhere() {
-    for (const DType type : {DType::kF32, DType::kBf16, DType::kF16}) {
+    for (const tensor::DType type : {tensor::DType::kF32, tensor::DType::kBf16, tensor::DType::kF16}) {
       for (const std::size_t bytes : {1009UL * 4, 65537UL * 4}) {
-        if (bytes > options_.bytes_most) continue;
-        begin(fmt::format("same bits of {} in {} bytes everywhere", to_string(type), bytes));
-        const std::size_t count = bytes / size_of(type);
+        if (bytes > options_.bytes_max) continue;
+        begin(fmt::format("same bits of {} in {} bytes everywhere", tensor::to_string(type), bytes));
+        const std::size_t count = bytes / tensor::size_of(type);
         std::vector<float> values(count);
         Random random(17, static_cast<std::uint64_t>(rank_));
         for (float& value : values) value = static_cast<float>(random.uniform() * 2 - 1);
@@ -153,8 +153,9 @@ class CommunicatorCases {
 
   // From three ranks on, 256 + 1 + 1 in bf16 and 2048 + 1 + 1 in f16 lose both ones if each addition rounds.
   void run_rounding_once() {
-    for (const auto& [type, large] : {std::pair{DType::kBf16, 256.0F}, std::pair{DType::kF16, 2048.0F}}) {
-      begin(fmt::format("{} is rounded once", to_string(type)));
+    for (const auto& [type, large] :
+         {std::pair{tensor::DType::kBf16, 256.0F}, std::pair{tensor::DType::kF16, 2048.0F}}) {
+      begin(fmt::format("{} is rounded once", tensor::to_string(type)));
       expect_sum(std::vector<float>(5, rank_ == 0 ? large : 1.0F), type, large + static_cast<float>(ranks_ - 1));
     }
   }
@@ -163,7 +164,8 @@ class CommunicatorCases {
   void run_rank_order() {
     begin("f32 is added in the order of ranks");
     const float mine = rank_ == 0 ? 0x1p25F : rank_ == 1 ? -0x1p25F : 1.0F;
-    expect_sum(std::vector<float>(5, mine), DType::kF32, ranks_ == 1 ? 0x1p25F : static_cast<float>(ranks_ - 2));
+    expect_sum(std::vector<float>(5, mine), tensor::DType::kF32,
+               ranks_ == 1 ? 0x1p25F : static_cast<float>(ranks_ - 2));
   }
 
   // Evens and odds side by side, then the lower half of each, then all together again.
@@ -174,20 +176,20 @@ class CommunicatorCases {
     for (int r = rank_ % 2; r < ranks_; r += 2) own.push_back(r);
     const std::unique_ptr<Communicator> group = comm_.split(own);
     expect_group(*group, own);
-    const std::vector<int> half{0};
-    if (group->rank() == 0) expect_group(*group->split(half), {rank_});
+    const std::vector<int> rail{0};
+    if (group->rank() == 0) expect_group(*group->split(rail), {rank_});
     std::vector<int> all_but_last;
     for (int r = 0; r + 1 < ranks_; ++r) all_but_last.push_back(r);
     if (rank_ + 1 < ranks_) expect_group(*comm_.split(all_but_last), all_but_last);
-    run_case({.kind = CollectiveKind::kAllReduce, .type = DType::kI32, .count = 11, .salt = 99});
+    run_case({.kind = CollectiveKind::kAllReduce, .type = tensor::DType::kI32, .count = 11, .salt = 99});
   }
 
  private:
   // NCCL multiplies by 1/n in the type itself, and in f16 and bf16 that is exact for powers of two only.
   bool is_exact(const CommunicatorCase& one) const {
-    const bool is_half = one.type == DType::kF16 || one.type == DType::kBf16;
+    const bool is_rail = one.type == tensor::DType::kF16 || one.type == tensor::DType::kBf16;
     const bool divides_exactly = (ranks_ & (ranks_ - 1)) == 0;
-    return options_.promise > CasePromise::kAnyOrder || one.op != ReduceOp::kAvg || !is_half || divides_exactly;
+    return options_.promise > CasePromise::kAnyOrder || one.op != ReduceOp::kAvg || !is_rail || divides_exactly;
   }
 
   void begin(std::string name) { name_ = std::move(name); }
@@ -227,7 +229,7 @@ class CommunicatorCases {
     std::optional<Collective> operation = operation_of(one);
     if (!operation) return;
     const CollectiveCounts counts = counts_of(*operation, rank_, ranks_);
-    const std::size_t element = size_of(one.type);
+    const std::size_t element = tensor::size_of(one.type);
     const std::size_t off = one.alignment == CaseAlignment::kAligned ? 0 : element;
     const bool in_place = one.placement == CasePlacement::kInPlace;
     const std::size_t own = static_cast<std::size_t>(rank_) * one.count * element;
@@ -249,27 +251,28 @@ class CommunicatorCases {
     if (!in_place) expect_as_predicted(receive_, "what was received");
   }
 
-  std::vector<std::byte> all_reduce_of(const std::vector<float>& values, DType type) {
-    send_.reset(values.size() * size_of(type), 0);
-    for (std::size_t i = 0; i < values.size(); ++i) write_float(send_.image(i * size_of(type)), values[i], type);
+  std::vector<std::byte> all_reduce_of(const std::vector<float>& values, tensor::DType type) {
+    send_.reset(values.size() * tensor::size_of(type), 0);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      write_float(send_.image(i * tensor::size_of(type)), values[i], type);
     send_.upload();
     all_reduce(comm_, send_.device(), values.size(), type, ReduceOp::kSum, options_.stream);
     finish();
-    std::vector<std::byte> result(values.size() * size_of(type));
+    std::vector<std::byte> result(values.size() * tensor::size_of(type));
     arena_.read(result.data(), send_.device(), result.size());
     return result;
   }
 
-  void expect_sum(const std::vector<float>& values, DType type, float sum) {
-    std::vector<std::byte> expected(values.size() * size_of(type));
-    for (std::size_t i = 0; i < values.size(); ++i) write_float(&expected[i * size_of(type)], sum, type);
+  void expect_sum(const std::vector<float>& values, tensor::DType type, float sum) {
+    std::vector<std::byte> expected(values.size() * tensor::size_of(type));
+    for (std::size_t i = 0; i < values.size(); ++i) write_float(&expected[i * tensor::size_of(type)], sum, type);
     if (all_reduce_of(values, type) != expected) fail("another sum");
   }
 
-  static void write_float(std::byte* to, float value, DType type) {
-    const std::uint16_t half = type == DType::kF16 ? to_f16(value).bits : to_bf16(value).bits;
-    if (type == DType::kF32) return void(std::memcpy(to, &value, sizeof(value)));
-    std::memcpy(to, &half, sizeof(half));
+  static void write_float(std::byte* to, float value, tensor::DType type) {
+    const std::uint16_t rail = type == tensor::DType::kF16 ? tensor::to_f16(value).bits : tensor::to_bf16(value).bits;
+    if (type == tensor::DType::kF32) return void(std::memcpy(to, &value, sizeof(value)));
+    std::memcpy(to, &rail, sizeof(rail));
   }
 
   void expect_group(Communicator& group, const std::vector<int>& members) {
@@ -277,7 +280,7 @@ class CommunicatorCases {
       return fail(fmt::format("is rank {} of {}", group.rank(), group.size()));
     }
     CaseOptions fewer = options_;
-    fewer.bytes_most = std::min<std::size_t>(options_.bytes_most, 4096);
+    fewer.bytes_max = std::min<std::size_t>(options_.bytes_max, 4096);
     fewer.every = options_.every * 17;
     CommunicatorCases cases(group, fewer);
     cases.run_table();
@@ -300,4 +303,4 @@ inline std::vector<std::string> run_communicator_cases(Communicator& comm, const
   return CommunicatorCases(comm, options).run_all();
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm

@@ -6,7 +6,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::comm {
 
 std::string describe_interfaces(std::string_view library, std::initializer_list<const char*> variables) {
   std::string told;
@@ -17,4 +17,4 @@ std::string describe_interfaces(std::string_view library, std::initializer_list<
   return told.empty() ? fmt::format("interfaces as {} chooses", library) : told;
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm

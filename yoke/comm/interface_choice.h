@@ -4,10 +4,10 @@
 #include <string>
 #include <string_view>
 
-namespace yoke {
+namespace yoke::comm {
 
 // "NCCL_SOCKET_IFNAME=enp1s0f0np0, NCCL_IB_HCA=rocep1s0f0" of those that are set in the environment, else
 // "interfaces as NCCL chooses".
 std::string describe_interfaces(std::string_view library, std::initializer_list<const char*> variables);
 
-}  // namespace yoke
+}  // namespace yoke::comm

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace yoke {
+namespace yoke::comm {
 namespace {
 
 TEST(InterfaceChoice, NamesWhatIsSetAndElseWhoChooses) {
@@ -22,4 +22,4 @@ TEST(InterfaceChoice, NamesWhatIsSetAndElseWhoChooses) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::comm

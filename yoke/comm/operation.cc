@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-namespace yoke {
+namespace yoke::comm {
 namespace {
 
 bool has_root(CollectiveKind kind) {
@@ -20,7 +20,8 @@ void check_operation(const Collective& operation, int rank, int ranks) {
   const auto refuse = [&](const std::string& why) {
     throw Error(ErrorCode::kInvalid, fmt::format("rank {}: {}: {}", rank, signature(operation), why));
   };
-  constexpr std::array kCarried = {DType::kF32, DType::kBf16, DType::kF16, DType::kI8, DType::kI32};
+  constexpr std::array kCarried = {tensor::DType::kF32, tensor::DType::kBf16, tensor::DType::kF16, tensor::DType::kI8,
+                                   tensor::DType::kI32};
   if (std::find(kCarried.begin(), kCarried.end(), operation.type) == kCarried.end()) {
     refuse("collectives carry f32, bf16, f16, i8 and i32");
   }
@@ -39,7 +40,7 @@ void check_operation(const Collective& operation, int rank, int ranks) {
 std::string signature(const Collective& operation) {
   const CollectiveKind kind = operation.kind;
   if (kind == CollectiveKind::kBarrier) return "barrier";
-  std::string text = fmt::format("{} of {} {}", to_string(kind), operation.count, to_string(operation.type));
+  std::string text = fmt::format("{} of {} {}", to_string(kind), operation.count, tensor::to_string(operation.type));
   if (reduces(kind)) text += fmt::format(" ({})", to_string(operation.op));
   if (kind == CollectiveKind::kBroadcast || kind == CollectiveKind::kScatter || kind == CollectiveKind::kReceive) {
     text += fmt::format(" from rank {}", operation.root);
@@ -64,4 +65,4 @@ int place_in_group(const std::vector<int>& ranks, int rank, int size) {
   return static_cast<int>(place - ranks.begin());
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm

@@ -5,7 +5,7 @@
 
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::comm {
 
 // Send, receive and send-receive concern two or three ranks; every other kind concerns all of the group.
 constexpr bool is_point_to_point(CollectiveKind kind) {
@@ -25,4 +25,4 @@ std::string signature(const Collective& operation);
 // Throws kInvalid unless `ranks` ascends, lies within the group and contains `rank`; returns the place of `rank` in it.
 int place_in_group(const std::vector<int>& ranks, int rank, int size);
 
-}  // namespace yoke
+}  // namespace yoke::comm

@@ -4,7 +4,7 @@
 
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::comm {
 namespace {
 
 TEST(Operation, IsRefusedWhereARootOrPeerDoesNotExist) {
@@ -33,10 +33,11 @@ TEST(Operation, IsRefusedWithoutABufferThatItNeeds) {
   EXPECT_NO_THROW(check_operation({.kind = CollectiveKind::kReduce, .send = &value, .count = 1, .root = 1}, 0, 2));
 }
 
-TEST(Operation, SaysWhatItIs) {
+TEST(Operation, ReportsWhatItIs) {
   EXPECT_EQ(signature({}), "barrier");
-  EXPECT_EQ(signature({.kind = CollectiveKind::kAllReduce, .count = 8, .type = DType::kBf16, .op = ReduceOp::kAvg}),
-            "all-reduce of 8 bf16 (avg)");
+  EXPECT_EQ(
+      signature({.kind = CollectiveKind::kAllReduce, .count = 8, .type = tensor::DType::kBf16, .op = ReduceOp::kAvg}),
+      "all-reduce of 8 bf16 (avg)");
   EXPECT_EQ(signature({.kind = CollectiveKind::kScatter, .count = 8, .root = 3}), "scatter of 8 f32 from rank 3");
   EXPECT_EQ(signature({.kind = CollectiveKind::kSendReceive, .count = 1, .root = 3, .source = 2}),
             "send-receive of 1 f32 to rank 3 and from rank 2");
@@ -52,4 +53,4 @@ TEST(Operation, AGroupAscendsAndContainsTheRank) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::comm

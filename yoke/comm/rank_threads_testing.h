@@ -8,7 +8,7 @@
 
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::comm {
 
 // What a rank returns is gathered in the order of ranks; an Error that it throws becomes its only line.
 inline std::vector<std::string> run_on_threads(std::vector<std::unique_ptr<Communicator>>& ranks,
@@ -30,4 +30,4 @@ inline std::vector<std::string> run_on_threads(std::vector<std::unique_ptr<Commu
   return all;
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm

@@ -16,7 +16,7 @@
 // Everything is inlined into one function per instruction set, so that the same loops are compiled for each.
 #define YOKE_INLINE [[gnu::always_inline]] inline
 
-namespace yoke {
+namespace yoke::comm {
 namespace {
 
 using std::uint32_t;
@@ -29,9 +29,9 @@ YOKE_INLINE uint32_t choose(bool first, uint32_t a, uint32_t b) {
 
 // to_float and to_f16 of tensor/dtype.h branch by the size of the number; these compute every case and choose, which
 // the compiler turns into vector code. reduce_test.cc holds them to the same bits.
-YOKE_INLINE float widen_f16(std::uint16_t half) {
-  const uint32_t sign = uint32_t{half & 0x8000U} << 16;
-  const uint32_t shifted = uint32_t{half & 0x7fffU} << 13;
+YOKE_INLINE float widen_f16(std::uint16_t rail) {
+  const uint32_t sign = uint32_t{rail & 0x8000U} << 16;
+  const uint32_t shifted = uint32_t{rail & 0x7fffU} << 13;
   // As the bits of a float the value is 2^112 too small, also where it is subnormal.
   const auto finite = std::bit_cast<uint32_t>(std::bit_cast<float>(shifted) * 0x1p112F);
   const uint32_t special = shifted | 0x7f800000U;
@@ -176,21 +176,21 @@ YOKE_INLINE void reduce_elements(std::byte* out, std::span<const void* const> in
   }
 }
 
-YOKE_INLINE void reduce_any(std::byte* out, std::span<const void* const> inputs, std::size_t count, DType type,
+YOKE_INLINE void reduce_any(std::byte* out, std::span<const void* const> inputs, std::size_t count, tensor::DType type,
                             ReduceOp op) {
   switch (type) {
-    case DType::kF32:
+    case tensor::DType::kF32:
       return reduce_elements<F32Element>(out, inputs, count, op);
-    case DType::kBf16:
+    case tensor::DType::kBf16:
       return reduce_elements<Bf16Element>(out, inputs, count, op);
-    case DType::kF16:
+    case tensor::DType::kF16:
       return reduce_elements<F16Element>(out, inputs, count, op);
-    case DType::kI8:
+    case tensor::DType::kI8:
       return reduce_elements<I8Element>(out, inputs, count, op);
-    case DType::kI32:
+    case tensor::DType::kI32:
       return reduce_elements<I32Element>(out, inputs, count, op);
     default:  // check_operation() lets no other type pass
-      YOKE_CHECK(false, "{} cannot be reduced", to_string(type));
+      YOKE_CHECK(false, "{} cannot be reduced", tensor::to_string(type));
   }
 }
 
@@ -199,9 +199,10 @@ void divide_elements(std::byte* values, std::size_t count, typename Element::Wor
   for (std::size_t i = 0; i < count; ++i) store<Element>(values, i, load<Element>(values, i) / ranks);
 }
 
-using ReduceFunction = void (*)(std::byte*, std::span<const void* const>, std::size_t, DType, ReduceOp);
+using ReduceFunction = void (*)(std::byte*, std::span<const void* const>, std::size_t, tensor::DType, ReduceOp);
 
-void reduce_portable(std::byte* out, std::span<const void* const> inputs, std::size_t count, DType type, ReduceOp op) {
+void reduce_portable(std::byte* out, std::span<const void* const> inputs, std::size_t count, tensor::DType type,
+                     ReduceOp op) {
   reduce_any(out, inputs, count, type, op);
 }
 
@@ -209,7 +210,7 @@ void reduce_portable(std::byte* out, std::span<const void* const> inputs, std::s
 // Chosen by a question to the processor rather than by target_clones, whose resolver runs before sanitizers are ready.
 // Without FMA: a fused multiplication and addition would round otherwise than the portable code.
 [[gnu::target("avx2")]] void reduce_avx2(std::byte* out, std::span<const void* const> inputs, std::size_t count,
-                                         DType type, ReduceOp op) {
+                                         tensor::DType type, ReduceOp op) {
   reduce_any(out, inputs, count, type, op);
 }
 ReduceFunction best_reduce() { return __builtin_cpu_supports("avx2") ? reduce_avx2 : reduce_portable; }
@@ -219,28 +220,28 @@ ReduceFunction best_reduce() { return reduce_portable; }
 
 }  // namespace
 
-void reduce_into(void* out, std::span<const void* const> inputs, std::size_t count, DType type, ReduceOp op) {
+void reduce_into(void* out, std::span<const void* const> inputs, std::size_t count, tensor::DType type, ReduceOp op) {
   YOKE_CHECK(!inputs.empty());
   static const ReduceFunction reduce = best_reduce();
   reduce(static_cast<std::byte*>(out), inputs, count, type, op);
 }
 
-void divide_by_ranks(void* values, std::size_t count, DType type, int ranks) {
+void divide_by_ranks(void* values, std::size_t count, tensor::DType type, int ranks) {
   auto* bytes = static_cast<std::byte*>(values);
   switch (type) {
-    case DType::kF32:
+    case tensor::DType::kF32:
       return divide_elements<F32Element>(bytes, count, static_cast<float>(ranks));
-    case DType::kBf16:
+    case tensor::DType::kBf16:
       return divide_elements<Bf16Element>(bytes, count, static_cast<float>(ranks));
-    case DType::kF16:
+    case tensor::DType::kF16:
       return divide_elements<F16Element>(bytes, count, static_cast<float>(ranks));
-    case DType::kI8:
+    case tensor::DType::kI8:
       return divide_elements<I8Element>(bytes, count, ranks);
-    case DType::kI32:
+    case tensor::DType::kI32:
       return divide_elements<I32Element>(bytes, count, ranks);
     default:  // check_operation() lets no other type pass
-      YOKE_CHECK(false, "{} cannot be divided", to_string(type));
+      YOKE_CHECK(false, "{} cannot be divided", tensor::to_string(type));
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm

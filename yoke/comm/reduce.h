@@ -12,7 +12,7 @@
 #include "yoke/comm/communicator.h"
 #include "yoke/tensor/dtype.h"
 
-namespace yoke {
+namespace yoke::comm {
 
 // Combines element by element, in the order of `inputs` (at least one), so equal inputs give equal bits everywhere.
 // `out` is apart from all inputs or exactly one of them.
@@ -21,9 +21,9 @@ namespace yoke {
 //   i8         computed in 32 bits; a sum beyond i8 keeps its low 8 bits
 //   i32        a sum beyond i32 keeps its low 32 bits, also on the way to an average
 // An average is the sum divided by the number of inputs; integers round toward zero.
-void reduce_into(void* out, std::span<const void* const> inputs, std::size_t count, DType type, ReduceOp op);
+void reduce_into(void* out, std::span<const void* const> inputs, std::size_t count, tensor::DType type, ReduceOp op);
 
 // The last step of an average where something else made the sum: divides each element by `ranks` in place.
-void divide_by_ranks(void* values, std::size_t count, DType type, int ranks);
+void divide_by_ranks(void* values, std::size_t count, tensor::DType type, int ranks);
 
-}  // namespace yoke
+}  // namespace yoke::comm

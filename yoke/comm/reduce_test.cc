@@ -11,7 +11,7 @@
 
 #include "yoke/base/rng_testing.h"
 
-namespace yoke {
+namespace yoke::comm {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -30,7 +30,7 @@ std::vector<Value> values_of(const Bytes& bytes) {
 }
 
 template <class Value>
-std::vector<Value> reduced(const std::vector<std::vector<Value>>& inputs, DType type, ReduceOp op) {
+std::vector<Value> reduced(const std::vector<std::vector<Value>>& inputs, tensor::DType type, ReduceOp op) {
   std::vector<Bytes> images;
   std::vector<const void*> pointers;
   for (const auto& input : inputs) images.push_back(bytes_of(input));
@@ -41,34 +41,34 @@ std::vector<Value> reduced(const std::vector<std::vector<Value>>& inputs, DType 
 }
 
 // One rounding of the exact sum of f32 additions: what the header promises, told with doubles where they are exact.
-std::uint16_t expected_half(DType type, float value) {
-  return type == DType::kF16 ? to_f16(value).bits : to_bf16(value).bits;
+std::uint16_t expected_rail(tensor::DType type, float value) {
+  return type == tensor::DType::kF16 ? tensor::to_f16(value).bits : tensor::to_bf16(value).bits;
 }
-float widened(DType type, std::uint16_t bits) {
-  return type == DType::kF16 ? to_float(F16{bits}) : to_float(Bf16{bits});
+float widened(tensor::DType type, std::uint16_t bits) {
+  return type == tensor::DType::kF16 ? tensor::to_float(tensor::F16{bits}) : tensor::to_float(tensor::Bf16{bits});
 }
 
 // With one input only the way through f32 and back is left, so this compares the two conversions for all 65536.
 TEST(Reduce, KeepsEveryHalfPrecisionValue) {
-  for (const DType type : {DType::kF16, DType::kBf16}) {
+  for (const tensor::DType type : {tensor::DType::kF16, tensor::DType::kBf16}) {
     std::vector<std::uint16_t> all(65536);
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint16_t>(i);
     const std::vector<std::uint16_t> result = reduced<std::uint16_t>({all}, type, ReduceOp::kSum);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const float value = widened(type, all[i]);
       if (std::isnan(value)) {
-        EXPECT_TRUE(std::isnan(widened(type, result[i]))) << to_string(type) << " " << i;
+        EXPECT_TRUE(std::isnan(widened(type, result[i]))) << tensor::to_string(type) << " " << i;
       } else {
-        ASSERT_EQ(result[i], all[i]) << to_string(type);
+        ASSERT_EQ(result[i], all[i]) << tensor::to_string(type);
       }
     }
   }
 }
 
-// A sum of two halves is exact in a double, and a double that f32 holds exactly is rounded once.
-TEST(Reduce, RoundsTheSumOfTwoHalvesAsADoubleSays) {
+// A sum of two rails is exact in a double, and a double that f32 holds exactly is rounded once.
+TEST(Reduce, RoundsTheSumOfTwoHalvesAsADoubleDoes) {
   Random random(7);
-  for (const DType type : {DType::kF16, DType::kBf16}) {
+  for (const tensor::DType type : {tensor::DType::kF16, tensor::DType::kBf16}) {
     std::vector<std::uint16_t> a(4099), b(a.size());
     for (auto* side : {&a, &b}) {
       for (auto& value : *side) value = static_cast<std::uint16_t>(random.word());
@@ -77,51 +77,54 @@ TEST(Reduce, RoundsTheSumOfTwoHalvesAsADoubleSays) {
     for (std::size_t i = 0; i < a.size(); ++i) {
       const double exact = double{widened(type, a[i])} + double{widened(type, b[i])};
       if (std::isnan(exact)) continue;
-      ASSERT_EQ(sum[i], expected_half(type, static_cast<float>(exact)))
-          << to_string(type) << " " << a[i] << " " << b[i];
+      ASSERT_EQ(sum[i], expected_rail(type, static_cast<float>(exact)))
+          << tensor::to_string(type) << " " << a[i] << " " << b[i];
     }
   }
 }
 
 TEST(Reduce, RoundsHalvesOnceAtTheEnd) {
   const auto sum =
-      reduced<std::uint16_t>({{to_bf16(256).bits}, {to_bf16(1).bits}, {to_bf16(1).bits}}, DType::kBf16, ReduceOp::kSum);
-  EXPECT_EQ(to_float(Bf16{sum[0]}), 258.0F);
+      reduced<std::uint16_t>({{tensor::to_bf16(256).bits}, {tensor::to_bf16(1).bits}, {tensor::to_bf16(1).bits}},
+                             tensor::DType::kBf16, ReduceOp::kSum);
+  EXPECT_EQ(tensor::to_float(tensor::Bf16{sum[0]}), 258.0F);
   const auto average =
-      reduced<std::uint16_t>({{to_f16(1).bits}, {to_f16(1).bits}, {to_f16(2).bits}}, DType::kF16, ReduceOp::kAvg);
-  EXPECT_EQ(average[0], to_f16(4.0F / 3.0F).bits);
+      reduced<std::uint16_t>({{tensor::to_f16(1).bits}, {tensor::to_f16(1).bits}, {tensor::to_f16(2).bits}},
+                             tensor::DType::kF16, ReduceOp::kAvg);
+  EXPECT_EQ(average[0], tensor::to_f16(4.0F / 3.0F).bits);
 }
 
 TEST(Reduce, AddsFloatsInTheOrderOfInputs) {
-  EXPECT_EQ(reduced<float>({{0x1p25F}, {-0x1p25F}, {1}}, DType::kF32, ReduceOp::kSum)[0], 1.0F);
-  EXPECT_EQ(reduced<float>({{1}, {0x1p25F}, {-0x1p25F}}, DType::kF32, ReduceOp::kSum)[0], 0.0F);
+  EXPECT_EQ(reduced<float>({{0x1p25F}, {-0x1p25F}, {1}}, tensor::DType::kF32, ReduceOp::kSum)[0], 1.0F);
+  EXPECT_EQ(reduced<float>({{1}, {0x1p25F}, {-0x1p25F}}, tensor::DType::kF32, ReduceOp::kSum)[0], 0.0F);
 }
 
 TEST(Reduce, MaximumAndMinimumAreNaNWhereAnyInputIs) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const ReduceOp op : {ReduceOp::kMax, ReduceOp::kMin}) {
-    const auto result = reduced<float>({{nan, 1, 2, 3}, {1, nan, 1, 4}, {1, 1, nan, 5}}, DType::kF32, op);
+    const auto result = reduced<float>({{nan, 1, 2, 3}, {1, nan, 1, 4}, {1, 1, nan, 5}}, tensor::DType::kF32, op);
     EXPECT_TRUE(std::isnan(result[0]) && std::isnan(result[1]) && std::isnan(result[2]));
     EXPECT_EQ(result[3], op == ReduceOp::kMax ? 5.0F : 3.0F);
   }
 }
 
 TEST(Reduce, IntegersWrapAndAveragesRoundTowardZero) {
-  EXPECT_EQ(reduced<std::int8_t>({{100, -100}, {100, -100}}, DType::kI8, ReduceOp::kSum),
+  EXPECT_EQ(reduced<std::int8_t>({{100, -100}, {100, -100}}, tensor::DType::kI8, ReduceOp::kSum),
             (std::vector<std::int8_t>{-56, 56}));
-  EXPECT_EQ(reduced<std::int8_t>({{100, -7}, {101, 2}}, DType::kI8, ReduceOp::kAvg),
+  EXPECT_EQ(reduced<std::int8_t>({{100, -7}, {101, 2}}, tensor::DType::kI8, ReduceOp::kAvg),
             (std::vector<std::int8_t>{100, -2}));
-  constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
-  EXPECT_EQ(reduced<std::int32_t>({{kMost, -7}, {1, 2}}, DType::kI32, ReduceOp::kSum),
+  constexpr std::int32_t kMax = std::numeric_limits<std::int32_t>::max();
+  EXPECT_EQ(reduced<std::int32_t>({{kMax, -7}, {1, 2}}, tensor::DType::kI32, ReduceOp::kSum),
             (std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::min(), -5}));
-  EXPECT_EQ(reduced<std::int32_t>({{5, -7}, {2, 2}}, DType::kI32, ReduceOp::kAvg), (std::vector<std::int32_t>{3, -2}));
+  EXPECT_EQ(reduced<std::int32_t>({{5, -7}, {2, 2}}, tensor::DType::kI32, ReduceOp::kAvg),
+            (std::vector<std::int32_t>{3, -2}));
 }
 
 TEST(Reduce, NothingIsWrittenForACountOfZero) {
   float out = 5;
   const float in = 1;
   const void* inputs[] = {&in, &in};
-  reduce_into(&out, inputs, 0, DType::kF32, ReduceOp::kSum);
+  reduce_into(&out, inputs, 0, tensor::DType::kF32, ReduceOp::kSum);
   EXPECT_EQ(out, 5.0F);
 }
 
@@ -151,7 +154,7 @@ RC_GTEST_PROP(Reduce, IsThePlainLoopWhereverTheBuffersLie, ()) {
   if (op == ReduceOp::kAvg) {
     for (float& value : expected) value /= static_cast<float>(ranks);
   }
-  reduce_into(images[alias].data() + offset, inputs, count, DType::kF32, op);
+  reduce_into(images[alias].data() + offset, inputs, count, tensor::DType::kF32, op);
   RC_ASSERT(std::equal(
       expected.begin(), expected.end(),
       values_of<float>({images[alias].begin() + static_cast<std::ptrdiff_t>(offset), images[alias].end() - 1})
@@ -159,4 +162,4 @@ RC_GTEST_PROP(Reduce, IsThePlainLoopWhereverTheBuffersLie, ()) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::comm

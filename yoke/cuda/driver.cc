@@ -11,7 +11,7 @@
 #include "yoke/base/log.h"
 #include "yoke/base/shared_library.h"
 
-namespace yoke {
+namespace yoke::cuda {
 namespace {
 
 // Of CUresult, in cuda.h of the toolkit; the numbers are part of the driver's ABI.
@@ -19,21 +19,50 @@ enum : int {
   kCudaOutOfMemory = 2,
   kCudaNoDevice = 100,
   kCudaInvalidDevice = 101,
+  kCudaNoBinary = 209,
+  kCudaEccUncorrectable = 214,
+  kCudaInvalidPtx = 218,
+  kCudaUnsupportedPtx = 222,
   kCudaNotReady = 600,
+  kCudaIllegalAddress = 700,
+  kCudaLaunchTimeout = 702,
+  kCudaIllegalInstruction = 715,
+  kCudaMisalignedAddress = 716,
+  kCudaLaunchFailed = 719,
+  kCudaDeviceUnavailable = 46,
+  kCudaUnknown = 999,
 };
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDefault = 0;
 constexpr unsigned kEventDisableTiming = 2;
-constexpr int kAttributeIntegrated = 18;  // of CUdevice_attribute: the GPU shares the host's memory
+// Of CUdevice_attribute.
+constexpr int kAttributeMultiprocessors = 16;
+constexpr int kAttributeIntegrated = 18;  // the GPU shares the host's memory
+constexpr int kAttributeMajor = 75;       // of the compute capability
+constexpr int kAttributeMinor = 76;
+constexpr int kAttributeSharedMax = 97;
 
 ErrorCode code_of(int result) {
   switch (result) {
     case kCudaOutOfMemory:
       return ErrorCode::kExhausted;
     case kCudaNoDevice:
+    case kCudaNoBinary:
+    case kCudaInvalidPtx:
+    case kCudaUnsupportedPtx:
       return ErrorCode::kUnsupported;
     case kCudaInvalidDevice:
       return ErrorCode::kNotFound;
+    // A GPU that is lost, broken or taken, or a kernel that failed: the context is of no more use.
+    case kCudaEccUncorrectable:
+    case kCudaIllegalAddress:
+    case kCudaLaunchTimeout:
+    case kCudaIllegalInstruction:
+    case kCudaMisalignedAddress:
+    case kCudaLaunchFailed:
+    case kCudaDeviceUnavailable:
+    case kCudaUnknown:
+      return ErrorCode::kUnavailable;
     default:
       return ErrorCode::kInternal;
   }
@@ -67,6 +96,13 @@ CudaFunctions bind_all(const SharedLibrary& library) {
   library.bind("cuEventQuery", f.event_query);
   library.bind("cuEventElapsedTime", f.event_elapsed);
   library.bind("cuEventDestroy_v2", f.event_destroy);
+  library.bind("cuMemsetD8Async", f.memory_set);
+  library.bind("cuMemHostAlloc", f.host_allocate);
+  library.bind("cuMemFreeHost", f.host_free);
+  library.bind("cuModuleLoadData", f.module_load);
+  library.bind("cuModuleGetFunction", f.module_function);
+  library.bind("cuFuncSetAttribute", f.function_attribute);
+  library.bind("cuLaunchKernelEx", f.launch);
   return f;
 }
 
@@ -100,7 +136,7 @@ Result<CudaDriver> CudaDriver::load() {
       driver.functions_.error_string(result, &text);
       throw Error(result == kCudaNoDevice ? ErrorCode::kUnsupported : ErrorCode::kUnavailable,
                   fmt::format("the CUDA driver does not start: {} (CUDA error {})", text ? text : "unknown", result),
-                  "see what nvidia-smi says on this machine");
+                  "see what nvidia-smi prints on this machine");
     }
     return driver;
   });
@@ -178,11 +214,16 @@ std::string CudaDevice::bus() const {
   return text;
 }
 
-bool CudaDevice::has_unified_memory() const {
-  int integrated = 0;
-  driver_.check(driver_.call().device_attribute(&integrated, kAttributeIntegrated, handle_), "ask for a GPU's memory");
-  return integrated != 0;
+int CudaDevice::attribute(int which) const {
+  int value = 0;
+  driver_.check(driver_.call().device_attribute(&value, which, handle_), "ask what a GPU is");
+  return value;
 }
+
+bool CudaDevice::has_unified_memory() const { return attribute(kAttributeIntegrated) != 0; }
+int CudaDevice::architecture() const { return 10 * attribute(kAttributeMajor) + attribute(kAttributeMinor); }
+int CudaDevice::multiprocessors() const { return attribute(kAttributeMultiprocessors); }
+int CudaDevice::shared_memory_max() const { return attribute(kAttributeSharedMax); }
 
 std::size_t CudaDevice::memory_available() const {
   const auto now = current();
@@ -236,7 +277,7 @@ void CudaStream::wait(Deadline deadline) const {
   }
 }
 
-void cuda_copy(const CudaDevice& device, Stream stream, void* to, const void* from, std::size_t size) {
+void cuda_copy(const CudaDevice& device, tensor::Stream stream, void* to, const void* from, std::size_t size) {
   YOKE_CHECK(!stream.is_cpu());
   if (size == 0) return;
   const auto current = device.current();
@@ -257,7 +298,7 @@ CudaEvent::~CudaEvent() {
   if (handle_ != nullptr) let_go(*device_, device_->driver().call().event_destroy, handle_);
 }
 
-void CudaEvent::record(Stream stream) const {
+void CudaEvent::record(tensor::Stream stream) const {
   YOKE_CHECK(!stream.is_cpu());
   const auto current = device_->current();
   device_->driver().check(device_->driver().call().event_record(handle_, stream.cuda), "record an event");
@@ -273,7 +314,7 @@ double seconds_between(const CudaEvent& from, const CudaEvent& to) {
   return milliseconds / 1e3;
 }
 
-bool has_passed(const CudaDevice& device, Event event) {
+bool has_passed(const CudaDevice& device, tensor::Event event) {
   if (event.cuda == nullptr) return true;
   const auto current = device.current();
   return device.driver().is_done(device.driver().call().event_query(event.cuda), "do the work before an event");
@@ -289,4 +330,4 @@ void PollPause::pause() {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::cuda

@@ -20,7 +20,7 @@
 #include "yoke/base/result.h"
 #include "yoke/tensor/stream.h"
 
-namespace yoke {
+namespace yoke::cuda {
 
 // The functions of libcuda.so.1 that we call, with the symbol that each is bound to in driver.cc. Handles are opaque
 // pointers, a device is its number, an address in device memory is 64 bits wide.
@@ -49,6 +49,13 @@ struct CudaFunctions {
   int (*event_query)(void* event) = nullptr;
   int (*event_elapsed)(float* milliseconds, void* from, void* to) = nullptr;
   int (*event_destroy)(void* event) = nullptr;
+  int (*memory_set)(std::uint64_t to, unsigned char value, std::size_t size, void* stream) = nullptr;
+  int (*host_allocate)(void** memory, std::size_t size, unsigned flags) = nullptr;
+  int (*host_free)(void* memory) = nullptr;
+  int (*module_load)(void** module, const void* image) = nullptr;
+  int (*module_function)(void** function, void* module, const char* name) = nullptr;
+  int (*function_attribute)(void* function, int attribute, int value) = nullptr;
+  int (*launch)(const void* config, void* function, void** arguments, void** extra) = nullptr;
 };
 
 class CudaDriver {
@@ -95,11 +102,16 @@ class CudaDevice {
   const std::string& name() const { return name_; }  // "NVIDIA H200"
   std::string bus() const;                           // "000f:01:00": domain, bus and device
   bool has_unified_memory() const;                   // its memory is the host's, as on a Spark
-  std::size_t memory_available() const;              // on the device, as the driver says
+  int architecture() const;                          // 90 of compute capability 9.0
+  int multiprocessors() const;
+  int shared_memory_max() const;         // bytes that a block of threads may have
+  std::size_t memory_available() const;  // on the device, as the driver says
   const CudaDriver& driver() const { return driver_; }
   [[nodiscard]] CudaCurrent current() const { return {driver_, context_}; }
 
  private:
+  int attribute(int which) const;
+
   const CudaDriver& driver_;
   int index_ = 0;
   int handle_ = 0;  // the driver's word for the device
@@ -132,7 +144,7 @@ class CudaStream {
   CudaStream& operator=(CudaStream&&) = delete;
   ~CudaStream();
 
-  Stream stream() const { return {.cuda = handle_}; }
+  tensor::Stream stream() const { return {.cuda = handle_}; }
 
   // Host or device memory on either side. Host memory must stay until the stream has come past the copy.
   void copy(void* to, const void* from, std::size_t size) const;
@@ -145,7 +157,7 @@ class CudaStream {
 };
 
 // Enqueues a copy on a stream that somebody else owns; null is no stream here.
-void cuda_copy(const CudaDevice& device, Stream stream, void* to, const void* from, std::size_t size);
+void cuda_copy(const CudaDevice& device, tensor::Stream stream, void* to, const void* from, std::size_t size);
 
 enum class CudaEventUse {
   kOrder,  // cheaper
@@ -159,9 +171,9 @@ class CudaEvent {
   CudaEvent& operator=(CudaEvent&&) = delete;
   ~CudaEvent();
 
-  Event event() const { return {.cuda = handle_}; }
+  tensor::Event event() const { return {.cuda = handle_}; }
   const CudaDevice& device() const { return *device_; }
-  void record(Stream stream) const;
+  void record(tensor::Stream stream) const;
   bool passed() const;  // also true when it was never recorded
 
  private:
@@ -173,7 +185,7 @@ class CudaEvent {
 double seconds_between(const CudaEvent& from, const CudaEvent& to);
 
 // Of an event known only by its handle, such as one that a Communicator recorded.
-bool has_passed(const CudaDevice& device, Event event);
+bool has_passed(const CudaDevice& device, tensor::Event event);
 
 // What a loop that polls the device does between two looks: it yields at first, because most waits are short, and
 // sleeps after the first millisecond, so that a long wait does not burn a core.
@@ -185,4 +197,4 @@ class PollPause {
   std::optional<Instant> started_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::cuda

@@ -11,7 +11,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::cuda {
 namespace {
 
 using namespace literals;
@@ -43,10 +43,10 @@ std::vector<int> round_trip(const CudaDevice& device, const std::vector<int>& va
   return back;
 }
 
-TEST(CudaDriver, SaysWhyItIsNotThere) {
+TEST(CudaDriver, ReportsWhyItIsNotThere) {
   if (std::getenv("YOKE_CUDA") == nullptr) {  // in a process of its own, which looks for a library that is nowhere
-    std::vector<std::string> argv = this_test_program();
-    argv.emplace_back("--gtest_filter=CudaDriver.SaysWhyItIsNotThere");
+    std::vector<std::string> argv = tests::this_test_program();
+    argv.emplace_back("--gtest_filter=CudaDriver.ReportsWhyItIsNotThere");
     const Outcome outcome =
         run({.argv = std::move(argv), .environment = {{"YOKE_CUDA", "/no/such/libcuda.so"}}, .timeout = 60_s});
     EXPECT_TRUE(outcome.ok()) << outcome.out;
@@ -116,10 +116,10 @@ TEST_F(CudaDriverTest, AnEventPassesAfterTheWorkBeforeIt) {
   stream.wait(Deadline::after(10_s));
   EXPECT_TRUE(event.passed());
   EXPECT_TRUE(has_passed(device, event.event()));
-  EXPECT_TRUE(has_passed(device, Event{}));
+  EXPECT_TRUE(has_passed(device, tensor::Event{}));
 }
 
-TEST_F(CudaDriverTest, TellsBusAndMemory) {
+TEST_F(CudaDriverTest, ReportsBusAndMemory) {
   const CudaDevice device(0);
   EXPECT_TRUE(std::regex_match(device.bus(), std::regex("[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}"))) << device.bus();
   const std::size_t before = device.memory_available();
@@ -129,7 +129,7 @@ TEST_F(CudaDriverTest, TellsBusAndMemory) {
   EXPECT_LT(device.memory_available(), before);
 }
 
-TEST_F(CudaDriverTest, TwoEventsTellTheTimeBetweenThem) {
+TEST_F(CudaDriverTest, TwoEventsGiveTheTimeBetweenThem) {
   const CudaDevice device(0);
   const CudaStream stream(device);
   const CudaMemory memory(device, std::size_t{64} << 20), other(device, memory.size());
@@ -157,4 +157,4 @@ TEST_F(CudaDriverTest, CopiesOnAStreamKnownByItsHandle) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::cuda

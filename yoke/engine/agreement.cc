@@ -7,7 +7,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::engine {
 namespace {
 
 struct ToldError {
@@ -33,25 +33,25 @@ Error to_error(const ToldError& told) {
 
 }  // namespace
 
-std::vector<std::string> gather_texts(Communicator& control, const std::string& mine) {
+std::vector<std::string> gather_texts(comm::Communicator& control, const std::string& mine) {
   const auto ranks = static_cast<std::size_t>(control.size());
   const auto length = static_cast<std::int32_t>(mine.size());
   std::vector<std::int32_t> lengths(ranks);
-  all_gather(control, &length, lengths.data(), 1, DType::kI32);
+  comm::all_gather(control, &length, lengths.data(), 1, tensor::DType::kI32);
   const auto longest = static_cast<std::size_t>(*std::max_element(lengths.begin(), lengths.end()));
   std::vector<std::string> texts(ranks);
   if (longest == 0) return texts;
   std::string padded = mine;
   padded.resize(longest);
   std::string all(longest * ranks, '\0');
-  all_gather(control, padded.data(), all.data(), longest, DType::kI8);
+  comm::all_gather(control, padded.data(), all.data(), longest, tensor::DType::kI8);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     texts[rank] = all.substr(rank * longest, static_cast<std::size_t>(lengths[rank]));
   }
   return texts;
 }
 
-void do_together(Communicator& control, const std::string& node, const std::function<void()>& work) {
+void do_together(comm::Communicator& control, const std::string& node, const std::function<void()>& work) {
   std::string mine;
   try {
     work();
@@ -66,7 +66,7 @@ void do_together(Communicator& control, const std::string& node, const std::func
   bool everywhere = true;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     std::optional<ToldError> told;
-    if (!texts[rank].empty()) told = from_document<ToldError>(parse_json(texts[rank], "a rank's error"));
+    if (!texts[rank].empty()) told = from_json<ToldError>(parse_json(texts[rank], "a rank's error"));
     if (!first && told) rank_of_first = rank;
     if (!first) first = told;
     everywhere = everywhere && told && told->same_as(*first);
@@ -77,4 +77,4 @@ void do_together(Communicator& control, const std::string& node, const std::func
   throw AgreedError(std::move(error));
 }
 
-}  // namespace yoke
+}  // namespace yoke::engine

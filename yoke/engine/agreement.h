@@ -9,7 +9,7 @@
 #include "yoke/base/error.h"
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::engine {
 
 // Thrown on all ranks alike: what ended the engine, where other Errors are of the group and may be recovered from.
 class AgreedError : public Error {
@@ -18,10 +18,10 @@ class AgreedError : public Error {
 };
 
 // The texts of all ranks, by rank.
-std::vector<std::string> gather_texts(Communicator& control, const std::string& mine);
+std::vector<std::string> gather_texts(comm::Communicator& control, const std::string& mine);
 
 // Each rank does its own work; where it throws an Error on any, all ranks throw that of the lowest, naming its node
 // where others did not fail so.
-void do_together(Communicator& control, const std::string& node, const std::function<void()>& work);
+void do_together(comm::Communicator& control, const std::string& node, const std::function<void()>& work);
 
-}  // namespace yoke
+}  // namespace yoke::engine

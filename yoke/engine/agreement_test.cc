@@ -6,12 +6,12 @@
 
 #include "yoke/comm/local/local.h"
 
-namespace yoke {
+namespace yoke::engine {
 namespace {
 
 // What each of two ranks, on nodes of their own, throws when the failing ones do.
 std::vector<Error> thrown_where(const std::vector<std::string>& messages) {
-  auto comms = make_local(static_cast<int>(messages.size()));
+  auto comms = comm::local::make_local(static_cast<int>(messages.size()));
   std::vector<Error> errors(messages.size(), Error(ErrorCode::kInternal, "nothing was thrown"));
   std::vector<std::jthread> threads;
   for (std::size_t rank = 0; rank < messages.size(); ++rank) {
@@ -51,4 +51,4 @@ TEST(Agreement, NothingIsThrownWhereAllSucceed) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::engine

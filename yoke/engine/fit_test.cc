@@ -4,7 +4,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::engine {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
@@ -13,7 +13,7 @@ constexpr std::int64_t kMiB = 1 << 20;
 FitQuestion question_for(std::vector<RankMemory> ranks) {
   return {.ranks = std::move(ranks),
           .tokens_wanted = 8192,
-          .tokens_least = 256,
+          .tokens_min = 256,
           .rank_counts = {1, 2, 4},
           .need = [](int count) {
             return RankNeed{.weights = Bytes{1600 * kMiB / count},
@@ -68,5 +68,15 @@ TEST(Fit, SaysSoWhereNoNumberOfNodesWouldDo) {
   }
 }
 
+TEST(Fit, ACacheThatNobodyAskedForIsModest) {
+  const RankNeed small{.weights = Bytes{800 * kMiB}, .work_space = {}, .cache_per_token = Bytes{64 << 10}};
+  EXPECT_EQ(default_cache_tokens(small, 2048), 2048) << "the whole context where it is short";
+  EXPECT_EQ(default_cache_tokens(small, 131'072), 16'384) << "1 GiB";
+  const RankNeed large{.weights = Bytes{40'000 * kMiB}, .work_space = {}, .cache_per_token = Bytes{kMiB}};
+  EXPECT_EQ(default_cache_tokens(large, 131'072), 9216) << "a quarter of the weights";
+  const RankNeed wide{.weights = Bytes{kMiB}, .work_space = {}, .cache_per_token = Bytes{64 * kMiB}};
+  EXPECT_EQ(default_cache_tokens(wide, 131'072), 1024) << "but some";
+}
+
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::engine

@@ -10,7 +10,7 @@
 #include "yoke/base/json.h"
 #include "yoke/weights/safetensors_file.h"
 
-namespace yoke {
+namespace yoke::engine {
 namespace fs = std::filesystem;
 namespace {
 
@@ -25,17 +25,18 @@ GoldenCase read_case(const Document& document, std::string name) {
   const Document* ids = document.find("ids");
   if (!ids) throw Error(ErrorCode::kInvalid, fmt::format("{}: the key 'ids' is missing", document.where));
   GoldenCase one{.name = std::move(name), .prompt = {}, .messages = {}, .ids = {}, .greedy = {}, .logits = {}};
-  read_field(*ids, one.ids);
+  from_json(*ids, one.ids);
   if (one.ids.empty()) refuse_field(*ids, "a list of at least one token");
-  if (const Document* prompt = document.find("prompt")) read_field(*prompt, one.prompt);
-  if (const Document* greedy = document.find("greedy")) read_field(*greedy, one.greedy);
+  if (const Document* prompt = document.find("prompt")) from_json(*prompt, one.prompt);
+  if (const Document* greedy = document.find("greedy")) from_json(*greedy, one.greedy);
   if (const Document* messages = document.find("messages")) one.messages = *messages;
   return one;
 }
 
-Tensor read_logits(const SafetensorsFile& file, const TensorEntry& entry, const GoldenCase& one) {
-  const Tensor view = file.view(entry);
-  const bool fits = view.type() == DType::kF32 && view.shape().rank() == 2 && view.extent(0) >= 1 &&
+tensor::Tensor read_logits(const weights::SafetensorsFile& file, const weights::TensorEntry& entry,
+                           const GoldenCase& one) {
+  const tensor::Tensor view = file.view(entry);
+  const bool fits = view.type() == tensor::DType::kF32 && view.shape().rank() == 2 && view.extent(0) >= 1 &&
                     view.extent(0) <= std::ssize(one.ids);
   if (!fits) {
     throw Error(ErrorCode::kInvalid,
@@ -46,8 +47,8 @@ Tensor read_logits(const SafetensorsFile& file, const TensorEntry& entry, const 
 }
 
 // "logits.long_last" is of the last case that has nothing else to compare with.
-void give_long_logits(const SafetensorsFile& file, std::vector<GoldenCase>& cases) {
-  const TensorEntry* entry = file.find("logits.long_last");
+void give_long_logits(const weights::SafetensorsFile& file, std::vector<GoldenCase>& cases) {
+  const weights::TensorEntry* entry = file.find("logits.long_last");
   if (!entry) return;
   const auto bare = std::find_if(cases.rbegin(), cases.rend(),
                                  [](const GoldenCase& one) { return one.greedy.empty() && !one.logits; });
@@ -57,7 +58,8 @@ void give_long_logits(const SafetensorsFile& file, std::vector<GoldenCase>& case
 // A verdict about the engine needs something that the engine computes.
 void check_comparable(const fs::path& file, const std::vector<GoldenCase>& cases) {
   if (cases.empty()) {
-    throw Error(ErrorCode::kInvalid, fmt::format("{} has no cases", file.native()), "docs/running.md tells the form");
+    throw Error(ErrorCode::kInvalid, fmt::format("{} has no cases", file.native()),
+                "docs/running.md describes the form");
   }
   const bool comparable =
       std::any_of(cases.begin(), cases.end(), [](const GoldenCase& one) { return one.logits || !one.greedy.empty(); });
@@ -66,7 +68,7 @@ void check_comparable(const fs::path& file, const std::vector<GoldenCase>& cases
                 fmt::format("there is nothing to compare with: no case of {} has 'greedy' tokens, and none has logits "
                             "in golden.safetensors beside it",
                             file.native()),
-                "docs/running.md tells the form");
+                "docs/running.md describes the form");
   }
 }
 
@@ -76,17 +78,17 @@ std::vector<GoldenCase> load_golden(const fs::path& model) {
   const fs::path file = model / "golden.json";
   if (!fs::exists(file)) {
     throw Error(ErrorCode::kNotFound, fmt::format("there is no golden.json in '{}'", model.native()),
-                "verify compares with what another implementation computed: docs/running.md tells the form");
+                "verify compares with what another implementation computed: docs/running.md describes the form");
   }
   const Document golden = parse_json(read_file(file), file.native());
   if (golden.kind != Document::Kind::kMap) refuse_field(golden, "a map of keys");
   const Document none = Document::list();
-  std::optional<SafetensorsFile> tensors;
+  std::optional<weights::SafetensorsFile> tensors;
   if (fs::exists(model / "golden.safetensors")) tensors.emplace(model / "golden.safetensors");
   std::vector<GoldenCase> cases;
   for (const Document& document : list_of(golden, "cases", none).items) {
     GoldenCase one = read_case(document, fmt::format("case {}", cases.size()));
-    const TensorEntry* entry = tensors ? tensors->find(fmt::format("logits.{}", cases.size())) : nullptr;
+    const weights::TensorEntry* entry = tensors ? tensors->find(fmt::format("logits.{}", cases.size())) : nullptr;
     if (entry) one.logits = read_logits(*tensors, *entry, one);
     cases.push_back(std::move(one));
   }
@@ -99,4 +101,4 @@ std::vector<GoldenCase> load_golden(const fs::path& model) {
   return cases;
 }
 
-}  // namespace yoke
+}  // namespace yoke::engine

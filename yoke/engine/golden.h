@@ -15,18 +15,18 @@
 #include "yoke/tensor/tensor.h"
 #include "yoke/text/vocabulary.h"
 
-namespace yoke {
+namespace yoke::engine {
 
 struct GoldenCase {
   std::string name;                   // "case 0", "chat 2"
   std::optional<std::string> prompt;  // whose ids are those of the tokenizer
   Document messages;                  // of a chat, else null
-  std::vector<TokenId> ids;
-  std::vector<TokenId> greedy;   // what follows, always the likeliest
-  std::optional<Tensor> logits;  // f32 [rows, V] of the last tokens of the prompt
+  std::vector<text::TokenId> ids;
+  std::vector<text::TokenId> greedy;     // what follows, always the likeliest
+  std::optional<tensor::Tensor> logits;  // f32 [rows, V] of the last tokens of the prompt
 };
 
 // kNotFound where there is none; kInvalid where it is not of this form, or says nothing that an engine computes.
 std::vector<GoldenCase> load_golden(const std::filesystem::path& model);
 
-}  // namespace yoke
+}  // namespace yoke::engine

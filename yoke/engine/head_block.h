@@ -1,20 +1,19 @@
-// The heads' slices of one step's sampled rows (text/sampling.h) as words of a fixed number, so that rank 0 gathers
-// them from all ranks in one operation.
+// What Backend::select says of one row (ops/select.h), as text/sampling.h wants it.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
+#include "yoke/ops/select.h"
 #include "yoke/text/sampling.h"
 
-namespace yoke {
+namespace yoke::engine {
 
-// How many words a slice takes: the same on all ranks, as it depends on the options alone.
-std::size_t head_words(const SamplingOptions& options);
+// The same on all ranks, as they depend on the options alone.
+ops::SelectRow select_row(const text::SamplingOptions& options, std::int32_t logit_row, std::int32_t slot);
+std::size_t head_words(const text::SamplingOptions& options);
 
 // Nothing where the row's logits are no numbers.
-void write_head(const std::optional<HeadSlice>& slice, std::span<std::int32_t> words);
-std::optional<HeadSlice> read_head(std::span<const std::int32_t> words);
+std::optional<text::HeadSlice> read_head(std::span<const std::int32_t> words);
 
-}  // namespace yoke
+}  // namespace yoke::engine

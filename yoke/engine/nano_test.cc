@@ -13,13 +13,13 @@
 #include "yoke/text/chat.h"
 #include "yoke/text/tokenizer.h"
 
-namespace yoke {
+namespace yoke::engine {
 namespace {
 
 const std::filesystem::path kNano = std::filesystem::path(YOKE_SOURCE_DIR) / "models/nano";
-constexpr double kRightLeast = 0.9;
+constexpr double kMinRight = 0.9;
 // The list is in random order: its beginning is a fair sample. YOKE_NANO_QUESTIONS asks for more (make soak: all).
-constexpr std::size_t kQuestions = kEmulated ? 16 : 96;
+constexpr std::size_t kQuestions = tests::kEmulated ? 16 : 96;
 
 struct Question {
   std::string key, question;
@@ -57,24 +57,30 @@ bool is_right(const std::string& answer, const Question& question) {
   });
 }
 
+std::vector<Question> held_back_questions() {
+  return from_json<std::vector<Question>>(parse_json(read_file(kNano / "questions.json"), "questions.json"));
+}
+
+Document message(const std::string& role, const std::string& content) {
+  return Document::map({{"role", Document::string(role)}, {"content", Document::string(content)}});
+}
+
 TEST(Nano, AnswersHeldBackWordingsOnTwoRanks) {
-  auto questions =
-      from_document<std::vector<Question>>(parse_json(read_file(kNano / "questions.json"), "questions.json"));
+  auto questions = held_back_questions();
   const char* const wanted = std::getenv("YOKE_NANO_QUESTIONS");
   const std::size_t count = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : kQuestions;
   questions.resize(std::min(questions.size(), count));
   ASSERT_FALSE(questions.empty());
 
-  const Tokenizer tokenizer = Tokenizer::load(kNano / "tokenizer.json");
-  const ChatTemplate chat = ChatTemplate::load(kNano);
-  Engine engine({.model = kNano, .context_most = 1024, .cache_tokens = 16384}, 2);
+  const text::Tokenizer tokenizer = text::Tokenizer::load(kNano / "tokenizer.json");
+  const text::ChatTemplate chat = text::ChatTemplate::load(kNano);
+  Engine engine({.model = kNano, .context_max = 1024, .cache_tokens = 16384}, 2);
   for (std::size_t i = 0; i < questions.size(); ++i) {
-    const Document message =
-        Document::map({{"role", Document::string("user")}, {"content", Document::string(questions[i].question)}});
-    Request request{.id = i, .prompt = tokenizer.encode(chat.render(Document::list({message}))), .answer_most = 96};
+    const Document question = message("user", questions[i].question);
+    Request request{.id = i, .prompt = tokenizer.encode(chat.render(Document::list({question}))), .answer_max = 96};
     request.stop_ids = {*tokenizer.find("<|end|>")};
     request.sampling.temperature = 0;
-    engine.front().submit(request);
+    engine.connection().submit(request);
   }
   const auto answers = engine.wait_for(questions.size());
   std::size_t right = 0;
@@ -85,8 +91,37 @@ TEST(Nano, AnswersHeldBackWordingsOnTwoRanks) {
   }
   std::printf("%zu of %zu right\n", right, questions.size());
   RecordProperty("right", static_cast<int>(right));
-  EXPECT_GE(static_cast<double>(right), kRightLeast * static_cast<double>(questions.size()));
+  EXPECT_GE(static_cast<double>(right), kMinRight * static_cast<double>(questions.size()));
+}
+
+// A model that was trained on single questions alone answers seven turns and then loses its words.
+TEST(Nano, HoldsAConversationOfTwentyTurns) {
+  constexpr std::size_t kTurns = tests::kEmulated ? 6 : 20;
+  std::vector<Question> questions = held_back_questions();
+  // "Why?" is answered by the turn before it.
+  std::erase_if(questions, [](const Question& question) { return question.key == "chat-unclear"; });
+  ASSERT_GE(questions.size(), kTurns);
+
+  const text::Tokenizer tokenizer = text::Tokenizer::load(kNano / "tokenizer.json");
+  const text::ChatTemplate chat = text::ChatTemplate::load(kNano);
+  Engine engine({.model = kNano, .backend = "auto", .context_max = 2048, .cache_tokens = 4096}, 1);
+  std::vector<Document> messages;
+  std::size_t right = 0;
+  for (std::size_t i = 0; i < kTurns; ++i) {
+    messages.push_back(message("user", questions[i].question));
+    Request request{.id = i, .prompt = tokenizer.encode(chat.render(Document::list(messages))), .answer_max = 96};
+    request.stop_ids = {*tokenizer.find("<|end|>")};
+    request.sampling.temperature = 0;
+    engine.connection().submit(request);
+    const std::string text = tokenizer.decode(engine.wait_for(1).at(i).tokens);
+    right += is_right(text, questions[i]) ? 1 : 0;
+    if (!is_right(text, questions[i]))
+      std::printf("wrong in turn %zu: %s\n  %s\n", i + 1, questions[i].question.c_str(), text.c_str());
+    messages.push_back(message("assistant", text));
+  }
+  std::printf("%zu of %zu turns right\n", right, kTurns);
+  EXPECT_GE(static_cast<double>(right), kMinRight * static_cast<double>(kTurns));
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::engine

@@ -2,53 +2,75 @@
 
 #include <gtest/gtest.h>
 
+#include "yoke/base/error_testing.h"
 #include "yoke/comm/local/local.h"
 #include "yoke/comm/rank_threads_testing.h"
-#include "yoke/engine/head_block.h"
 
-namespace yoke {
+namespace yoke::engine {
 namespace {
 
 StepPlan plan_with_prompt(std::size_t tokens) {
   StepPlan plan;
   plan.released = {3, 4};
-  plan.rows = {{.id = 7, .fresh = 12}, {.id = 8, .fresh = 1, .made = 99}};
-  plan.admitted = {{.id = 7, .prompt = std::vector<TokenId>(tokens, 1234), .answer_most = 5}};
-  plan.admitted[0].sampling.seed = ~std::uint64_t{0};
+  plan.rows = {{.slot = 7, .fresh = 12}, {.slot = 8, .fresh = 1, .made = 99}};
+  plan.grants = {{.slot = 7, .pages = {5, 1, 3}}};
+  plan.admitted = {
+      {.slot = 7, .cached = 32, .request = {.prompt = std::vector<text::TokenId>(tokens, 1234), .answer_max = 5}}};
+  plan.admitted[0].request.sampling.seed = ~std::uint64_t{0};
+  plan.admitted[0].request.sampling.logit_bias = {{5, -1.5F}};
+  return plan;
+}
+
+StepPlan decoding(std::int32_t rows) {
+  StepPlan plan;
+  for (std::int32_t slot = 0; slot < rows; ++slot) plan.rows.push_back({.slot = slot, .fresh = 1, .made = slot});
   return plan;
 }
 
 TEST(PlanTest, IsTheSameOnAllRanks) {
   for (const std::size_t tokens : {std::size_t{1}, std::size_t{100'000}}) {  // in one message, and in two
-    auto ranks = make_local(3);
+    auto ranks = comm::local::make_local(3);
     const StepPlan own = plan_with_prompt(tokens);
-    const auto lines = run_on_threads(ranks, [&](Communicator& comm) {
-      const StepPlan got = share_plan(comm, comm.rank() == 0 ? std::optional(own) : std::nullopt);
+    const auto lines = comm::run_on_threads(ranks, [&](comm::Communicator& comm) {
+      PlanSharing sharing;
+      const StepPlan got = sharing.share(comm, comm.rank() == 0 ? std::optional(own) : std::nullopt);
+      EXPECT_EQ(sharing.messages(), tokens == 1 ? 1 : 2);
       return std::vector<std::string>{encode(got)};
     });
     EXPECT_EQ(lines, std::vector<std::string>(3, encode(own)));
   }
 }
 
-TEST(HeadBlock, ComesBackAsItWas) {
-  SamplingOptions options{.temperature = 1, .logprobs = 2};
-  HeadSlice slice;
-  for (TokenId id = 0; id < 256; ++id) slice.best.push_back({id, 1.5F / static_cast<float>(id + 1), -2.5F});
-  slice.likeliest = {{5, 1, 2}, {6, 3, 4}};
-  slice.mass = {.max = 1.25, .sum = 17.0 / 3};
-  slice.raw_mass = {.max = -1e300, .sum = 1e-300};
-  std::vector<std::int32_t> words(head_words(options));
-  write_head(slice, words);
-  const auto back = read_head(words);
-  ASSERT_TRUE(back.has_value());
-  ASSERT_EQ(back->best.size(), 256U);
-  EXPECT_EQ(back->best[255].logit, slice.best[255].logit);
-  EXPECT_EQ(back->likeliest[1].raw, 4);
-  EXPECT_EQ(back->mass.sum, slice.mass.sum);
-  EXPECT_EQ(back->raw_mass.max, slice.raw_mass.max);
-  write_head(std::nullopt, words);
-  EXPECT_FALSE(read_head(words).has_value());
+TEST(PlanTest, APlanOfDecodingIsOneMessageAlsoAfterALongerOne) {
+  auto ranks = comm::local::make_local(2);
+  run_on_threads(ranks, [&](comm::Communicator& comm) {
+    PlanSharing sharing;
+    const auto share = [&](const StepPlan& plan) {
+      sharing.share(comm, comm.rank() == 0 ? std::optional(plan) : std::nullopt);
+      return sharing.messages();
+    };
+    EXPECT_EQ(share(decoding(60)), 1);
+    EXPECT_EQ(share(decoding(200)), 2) << "longer than any before";
+    EXPECT_EQ(share(decoding(200)), 1) << "the first message has grown";
+    return std::vector<std::string>{};
+  });
+}
+
+TEST(PlanTest, ARowTakesSixteenBytes) { EXPECT_EQ(encode(decoding(64)).size() - encode(decoding(0)).size(), 64U * 16); }
+
+TEST(PlanTest, APlanThatLiesIsRefused) {
+  const std::string good = encode(plan_with_prompt(5));
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    EXPECT_ERROR(decode_plan(std::string_view(good).substr(0, size)), ErrorCode::kInvalid, "a plan");
+  }
+  EXPECT_ERROR(decode_plan(good + "x"), ErrorCode::kInvalid, "bytes too many");
+  std::string many = good;
+  many[20] = '\xff';  // claims 255 and more rows
+  EXPECT_ERROR(decode_plan(many), ErrorCode::kInvalid, "a plan");
+  std::string other = good;
+  other[0] = 'x';
+  EXPECT_ERROR(decode_plan(other), ErrorCode::kInvalid, "another version");
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::engine

@@ -4,7 +4,7 @@
 
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::engine {
 namespace {
 
 constexpr std::int64_t kFree = 600;
@@ -59,4 +59,4 @@ TEST(RankReport, AnotherModelIsRefusedByTheNameOfItsNode) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::engine

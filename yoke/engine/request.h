@@ -1,5 +1,5 @@
-// What goes into an engine and what comes out of it, as plain data. Between the process that asks (a Front) and rank 0
-// these travel as messages (messages.h).
+// What goes into an engine and what comes out of it, as plain data. Between the process that asks (an EngineConnection)
+// and rank 0 these travel as messages (messages.h).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,25 +9,36 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/units.h"
+#include "yoke/spec/rank_trace.h"
+#include "yoke/spec/step_account.h"
 #include "yoke/tensor/tensor.h"
 #include "yoke/text/sampling.h"
 
-namespace yoke {
+namespace yoke::engine {
 
-enum class LogitsWanted { kNone, kLast, kAll };
+// Of the prompt's tokens: their logits, or their states (what goes into the head: after the last norm), of which
+// embeddings are made.
+enum class LogitsWanted { kNone, kLast, kAll, kLastState, kStates };
 constexpr auto enum_names(LogitsWanted) {
   return std::array{std::pair{"none", LogitsWanted::kNone}, std::pair{"last", LogitsWanted::kLast},
-                    std::pair{"all", LogitsWanted::kAll}};
+                    std::pair{"all", LogitsWanted::kAll}, std::pair{"last-state", LogitsWanted::kLastState},
+                    std::pair{"states", LogitsWanted::kStates}};
 }
 
 struct Request {
-  std::uint64_t id = 0;  // the asker's own
-  std::vector<TokenId> prompt;
-  std::vector<TokenId> answer;  // so far: where a request is taken up again after a death
-  std::int64_t answer_most = 0;
-  std::vector<TokenId> stop_ids;
-  SamplingOptions sampling;
-  LogitsWanted logits = LogitsWanted::kNone;  // of the prompt's tokens: all, or of the last
+  std::uint64_t id = 0;  // the client's own
+  std::vector<text::TokenId> prompt;
+  std::vector<text::TokenId> answer;  // so far: where a request is taken up again after a death
+  std::int64_t answer_max = 0;
+  std::vector<text::TokenId> stop_ids;
+  text::SamplingOptions sampling;
+  std::string grammar = {};  // what the answer may be, as text/grammar.h reads it; empty: anything
+  LogitsWanted logits = LogitsWanted::kNone;
+  // Requests of another salt do not share cached prefixes with this one: what was asked before shows in the time that
+  // an answer takes.
+  std::uint64_t cache_salt = 0;
+  int recoveries = 0;         // of the engine while this request was in the step that failed, since it last got further
+  std::int64_t furthest = 0;  // so many of its tokens were computed before the last recovery
 };
 
 // How far rank 0 is; the others load at the same pace.
@@ -42,28 +53,36 @@ struct EngineReady {
   std::string transport;           // as Communicator::describe() tells it
   std::string backend;
   std::int64_t vocabulary = 0;
-  std::int64_t context_most = 0;         // tokens of one sequence, prompt and answer
+  std::int64_t context_max = 0;          // tokens of one sequence, prompt and answer
+  std::int64_t context_of_model = 0;     // that it was trained for
   std::int64_t cache_tokens = 0;         // that the cache holds, of all sequences
   std::vector<Bytes> weights_each = {};  // held by each rank
   Bytes cache_each;                      // of each rank
 };
 
 // How far a prompt that takes several steps is.
-struct PromptRead {
+struct PromptProgress {
   std::uint64_t id = 0;
   std::int64_t done = 0;  // tokens
   std::int64_t total = 0;
+  std::int64_t cached = 0;  // of those, that earlier prompts left in the cache
 };
 
-struct TokenMade {
+// One step has ended.
+struct StepDone {
+  std::int64_t tokens = 0;       // of prompts and answers that it computed
+  std::int64_t preemptions = 0;  // sequences that were put off for want of pages since the step before
+};
+
+struct TokenEvent {
   std::uint64_t id = 0;
-  Sampled token;
+  text::SampledToken token;
 };
 
-struct LogitsMade {
+struct LogitsEvent {
   std::uint64_t id = 0;
   std::int64_t position = 0;  // of the first row
-  Tensor rows;                // f32 [rows, V]
+  tensor::Tensor rows;        // f32 [rows, V]; of states [rows, C]
 };
 
 enum class FinishReason { kStop, kLength, kCancelled };
@@ -86,12 +105,23 @@ struct EngineRecovered {
   std::string cause;
 };
 
+// This request runs alone from now on, until it ends: the engine failed twice while it ran, perhaps because of it.
+struct RequestAlone {
+  std::uint64_t id = 0;
+};
+
+// What the steps so far were made of, as it was asked for.
+struct EngineAccount {
+  spec::StepAccount account;
+  std::vector<spec::RankTrace> traces = {};  // where the engine keeps them
+};
+
 // The engine's end.
 struct EngineFailed {
   Error error;
 };
 
-using EngineEvent = std::variant<LoadProgress, EngineReady, PromptRead, TokenMade, LogitsMade, RequestEnded,
-                                 EngineRecovered, EngineFailed>;
+using EngineEvent = std::variant<LoadProgress, EngineReady, PromptProgress, TokenEvent, LogitsEvent, RequestEnded,
+                                 EngineRecovered, RequestAlone, EngineAccount, EngineFailed, StepDone>;
 
-}  // namespace yoke
+}  // namespace yoke::engine

@@ -4,16 +4,16 @@
 
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
-#include "yoke/models/llama/config.h"
+#include "yoke/models/families.h"
 
-namespace yoke {
+namespace yoke::engine {
 
 SchedulerLimits request_limits(const EngineOptions& engine) {
   const std::filesystem::path file = engine.model / "config.json";
-  const LlamaConfig config = read_llama_config(parse_json(read_file(file), file.native()));
-  const bool is_given = engine.context_most > 0;
-  return {.vocabulary = config.V,
-          .context_most = is_given ? std::min(engine.context_most, config.context) : config.context};
+  const models::LanguageFacts facts = models::outline_model(parse_json(read_file(file), file.native()))->facts();
+  const bool is_given = engine.context_max > 0;
+  return {.vocabulary = facts.vocabulary,
+          .context_max = is_given ? std::min(engine.context_max, facts.context) : facts.context};
 }
 
-}  // namespace yoke
+}  // namespace yoke::engine

@@ -4,8 +4,8 @@
 #include "yoke/engine/options.h"
 #include "yoke/engine/scheduler.h"
 
-namespace yoke {
+namespace yoke::engine {
 
 SchedulerLimits request_limits(const EngineOptions& engine);
 
-}  // namespace yoke
+}  // namespace yoke::engine

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace yoke {
+namespace yoke::engine {
 
 std::size_t Verified::agreeing() const {
   return static_cast<std::size_t>(std::mismatch(expected.begin(), expected.end(), greedy.begin(), greedy.end()).first -
@@ -22,7 +22,7 @@ bool Verified::agrees(double tolerance) const {
 LogitsCheck::LogitsCheck(const GoldenCase& one)
     : golden_(one.logits), first_(std::ssize(one.ids) - (one.logits ? one.logits->extent(0) : 0)) {}
 
-void LogitsCheck::take(const LogitsMade& made) {
+void LogitsCheck::take(const LogitsEvent& made) {
   if (!golden_) return;
   if (made.rows.extent(1) != golden_->extent(1)) {
     throw Error(ErrorCode::kInvalid,
@@ -52,7 +52,7 @@ void LogitsCheck::compare(const float* ours, const float* golden, std::int64_t c
   }
 }
 
-VerifyVerdict judge(std::vector<Verified> cases, double tolerance) {
+VerifyVerdict evaluate(std::vector<Verified> cases, double tolerance) {
   VerifyVerdict verdict{
       .cases = std::move(cases), .tolerance = tolerance, .max_relative_error = {}, .greedy_agreement = {}};
   std::size_t expected = 0;
@@ -71,4 +71,4 @@ VerifyVerdict judge(std::vector<Verified> cases, double tolerance) {
   return verdict;
 }
 
-}  // namespace yoke
+}  // namespace yoke::engine

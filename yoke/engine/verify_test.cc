@@ -8,12 +8,12 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 
-namespace yoke {
+namespace yoke::engine {
 namespace {
 
-Tensor rows_of(std::vector<float> values, std::int64_t rows) {
+tensor::Tensor rows_of(std::vector<float> values, std::int64_t rows) {
   const std::int64_t width = std::ssize(values) / rows;
-  return Tensor::borrow(std::span(values), {rows, width}).copied();
+  return tensor::Tensor::borrow(std::span(values), {rows, width}).copied();
 }
 
 // The last two of three tokens have golden logits.
@@ -51,7 +51,7 @@ TEST(LogitsCheck, ANumberThatIsNoneStays) {
 TEST(LogitsCheck, RefusesAnotherVocabulary) {
   const GoldenCase one = with_logits();
   LogitsCheck check(one);
-  const LogitsMade wider{1, 0, rows_of({1, 2, 3}, 1)};
+  const LogitsEvent wider{1, 0, rows_of({1, 2, 3}, 1)};
   EXPECT_ERROR(check.take(wider), ErrorCode::kInvalid, "the model has 3 logits for a token, its golden.safetensors 2");
 }
 
@@ -74,13 +74,13 @@ TEST(Verdict, IsTheWorstOfAllCases) {
   bad.expected = {4};
   bad.greedy = {5};
   bad.relative_error = 2e-3;
-  const VerifyVerdict verdict = judge({good, bad, silent}, 1e-4);
+  const VerifyVerdict verdict = evaluate({good, bad, silent}, 1e-4);
   EXPECT_EQ(verdict.max_relative_error, 2e-3);
   EXPECT_EQ(verdict.greedy_agreement, 0.75);
   EXPECT_FALSE(verdict.agrees);
-  EXPECT_TRUE(judge({good}, 1e-4).agrees);
-  EXPECT_FALSE(judge({silent}, 1e-4).max_relative_error);
-  EXPECT_FALSE(judge({silent}, 1e-4).greedy_agreement);
+  EXPECT_TRUE(evaluate({good}, 1e-4).agrees);
+  EXPECT_FALSE(evaluate({silent}, 1e-4).max_relative_error);
+  EXPECT_FALSE(evaluate({silent}, 1e-4).greedy_agreement);
 }
 
 std::vector<GoldenCase> read_golden(const std::string& text) {
@@ -98,7 +98,7 @@ TEST(Golden, IsReadWithItsLogits) {
   EXPECT_LE(cases.front().logits->extent(0), std::ssize(cases.front().ids));
 }
 
-TEST(Golden, SaysWhatIsMissing) {
+TEST(Golden, ReportsWhatIsMissing) {
   EXPECT_ERROR(read_golden("{}"), ErrorCode::kInvalid, "/golden.json has no cases");
   EXPECT_ERROR(read_golden(R"({"cases": [{}]})"), ErrorCode::kInvalid, "the key 'ids' is missing");
   EXPECT_ERROR(read_golden(R"({"cases": [{"ids": [1]}]})"), ErrorCode::kInvalid, "there is nothing to compare with");
@@ -107,4 +107,4 @@ TEST(Golden, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::engine

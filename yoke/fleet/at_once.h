@@ -12,7 +12,7 @@
 
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::fleet {
 
 // Called several times a second while the first `done` have ended, in the caller's thread.
 using WhileWaiting = std::function<void(std::size_t done)>;
@@ -54,8 +54,9 @@ std::vector<T> all_or_throw(std::vector<Result<T>> answers) {
       others += "; also: " + answer.error().message();
     }
   }
+  if (first && others.empty()) throw Error(*first);
   if (first) throw Error(first->code(), first->message() + others, first->hint());
   return values;
 }
 
-}  // namespace yoke
+}  // namespace yoke::fleet

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-namespace yoke {
+namespace yoke::fleet {
 namespace {
 
 TEST(AtOnce, AnswersInOrderAndOneThatFailsDoesNotKeepTheOthers) {
@@ -49,4 +49,4 @@ TEST(AtOnce, ErrorsOfSeveralBecomeOneThatNamesEach) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::fleet

@@ -4,7 +4,7 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::fleet {
 
 struct ProgramEnd {
   int exit_status = 0;
@@ -19,12 +19,12 @@ namespace {
 
 using namespace literals;
 
-constexpr std::size_t kPieceMost = 1 << 20;
+constexpr std::size_t kMaxPiece = 1 << 20;
 
 }  // namespace
 
-Channel::Channel(std::shared_ptr<Connection> connection, std::uint32_t id)
-    : connection_(std::move(connection)), id_(id) {}
+Channel::Channel(std::shared_ptr<Connection> connection, std::uint32_t id, std::string node)
+    : connection_(std::move(connection)), id_(id), node_(std::move(node)) {}
 
 Channel::~Channel() {
   kill();
@@ -33,14 +33,14 @@ Channel::~Channel() {
 
 void Channel::write(std::string_view data, Deadline deadline) {
   while (!data.empty()) {
-    connection_->send({FrameKind::kBytes, id_, std::string(data.substr(0, kPieceMost))}, deadline);
-    data.remove_prefix(std::min(data.size(), kPieceMost));
+    connection_->send({agent::FrameKind::kBytes, id_, std::string(data.substr(0, kMaxPiece))}, deadline);
+    data.remove_prefix(std::min(data.size(), kMaxPiece));
   }
 }
 
 void Channel::close_input() {
   if (ended_) return;
-  const auto ignored = try_to([&] { connection_->send({FrameKind::kBytes, id_, {}}, Deadline::after(2_s)); });
+  const auto ignored = try_to([&] { connection_->send({agent::FrameKind::kBytes, id_, {}}, Deadline::after(2_s)); });
 }
 
 // Takes the next frame; false where none came.
@@ -49,12 +49,12 @@ bool Channel::move(Deadline deadline) {
   try {
     const auto frame = connection_->next(id_, deadline);
     if (!frame) return false;
-    if (frame->kind == FrameKind::kBytes) {
-      const AgentOutput output = read_output(*frame);
+    if (frame->kind == agent::FrameKind::kBytes) {
+      const agent::AgentOutput output = agent::read_output(*frame);
       kept(output.stream).append(output.bytes);
     } else {
       ended_ = true;
-      exit_status_ = from_document<ProgramEnd>(read_answer(*frame, "the end of a program")).exit_status;
+      exit_status_ = from_json<ProgramEnd>(agent::read_answer(*frame, "the end of a program on " + node_)).exit_status;
     }
     return true;
   } catch (const Error& error) {
@@ -97,9 +97,9 @@ std::optional<Outcome> Channel::wait(Deadline deadline) {
 void Channel::kill() noexcept {
   if (ended_) return;
   const auto ignored = try_to([&] {
-    connection_->send({FrameKind::kStop, id_, {}}, Deadline::after(2_s));
+    connection_->send({agent::FrameKind::kStop, id_, {}}, Deadline::after(2_s));
     wait(Deadline::after(3_s));
   });
 }
 
-}  // namespace yoke
+}  // namespace yoke::fleet

@@ -6,12 +6,12 @@
 #include "yoke/base/line_buffer.h"
 #include "yoke/fleet/connection.h"
 
-namespace yoke {
+namespace yoke::fleet {
 
-class Channel final : public RemoteProcess {
+class Channel final : public remote::RemoteProcess {
  public:
-  // `id` is of a question that names a program.
-  Channel(std::shared_ptr<Connection> connection, std::uint32_t id);
+  // `id` is of a question that names a program on `node`.
+  Channel(std::shared_ptr<Connection> connection, std::uint32_t id, std::string node);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
   ~Channel() override;
@@ -31,10 +31,11 @@ class Channel final : public RemoteProcess {
 
   std::shared_ptr<Connection> connection_;
   std::uint32_t id_;
+  std::string node_;
   std::array<LineBuffer, 2> kept_;
   bool ended_ = false;
   int exit_status_ = 0;
   std::optional<Error> failure_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::fleet

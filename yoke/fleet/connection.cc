@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
+#include "yoke/base/log.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::fleet {
 namespace {
 
 using namespace literals;
@@ -15,12 +16,35 @@ constexpr Seconds kFrameSendLimit{10};
 // While a question is under way its agent sends a heartbeat every second.
 constexpr Seconds kAgentSilence{20};
 constexpr Seconds kEndLimit{5};
-constexpr std::size_t kReadMost = 1 << 18;
-constexpr std::size_t kComplaintMost = 4096;
+constexpr std::size_t kMaxRead = 1 << 18;
+constexpr std::size_t kMaxComplaint = 4096;
+constexpr std::size_t kFrameShown = 400;  // characters of a frame that -vv shows
+
+std::string_view kind_name(agent::FrameKind kind) {
+  switch (kind) {
+    case agent::FrameKind::kHello:
+      return "hello";
+    case agent::FrameKind::kQuestion:
+      return "question";
+    case agent::FrameKind::kAnswer:
+      return "answer";
+    case agent::FrameKind::kError:
+      return "error";
+    case agent::FrameKind::kProgress:
+      return "progress";
+    case agent::FrameKind::kHeartbeat:
+      return "heartbeat";
+    case agent::FrameKind::kBytes:
+      return "bytes";
+    case agent::FrameKind::kStop:
+      return "stop";
+  }
+  return "?";
+}
 
 }  // namespace
 
-Connection::Connection(std::unique_ptr<RemoteProcess> process, std::string node)
+Connection::Connection(std::unique_ptr<remote::RemoteProcess> process, std::string node)
     : process_(std::move(process)), node_(std::move(node)), heard_(real_clock().now()) {}
 
 Connection::~Connection() {
@@ -36,7 +60,7 @@ void Connection::begin_end() noexcept {
     unanswered = !asked_.empty() || !hello_;
   }
   const auto ignored = try_to([&] {
-    if (unanswered) send({FrameKind::kStop, 0, {}}, Deadline::after(1_s));
+    if (unanswered) send({agent::FrameKind::kStop, 0, {}}, Deadline::after(1_s));
   });
   process_->close_input();
 }
@@ -68,7 +92,8 @@ std::uint32_t Connection::ask(std::string_view action, const Document& question)
     open_[id];
     asked_.insert(id);
   }
-  send(question_frame(id, action, question), Deadline::after(kFrameSendLimit));
+  log(LogLevel::kDebug, "{}: question {}: {}", node_, id, action);
+  send(agent::question_frame(id, action, question), Deadline::after(kFrameSendLimit));
   return id;
 }
 
@@ -77,11 +102,13 @@ Document Connection::answer(std::uint32_t id, Deadline deadline,
   const Instant begun = real_clock().now();
   for (;;) {
     const auto frame = next(id, Deadline::after(std::min(deadline.remaining(), 1_s)));
-    if (frame && frame->kind == FrameKind::kProgress) {
+    if (frame && frame->kind == agent::FrameKind::kProgress) {
       if (on_progress) on_progress(frame->payload);
-    } else if (frame && (frame->kind == FrameKind::kAnswer || frame->kind == FrameKind::kError)) {
+    } else if (frame && (frame->kind == agent::FrameKind::kAnswer || frame->kind == agent::FrameKind::kError)) {
       forget(id);
-      return read_answer(*frame, fmt::format("the answer of {}", node_));
+      log(LogLevel::kDebug, "{}: answer {} after {} ({} bytes)", node_, id,
+          to_string(to_seconds(real_clock().now() - begun)), frame->payload.size());
+      return agent::read_answer(*frame, fmt::format("the answer of {}", node_));
     }
     if (frame) continue;
     Instant heard;
@@ -103,11 +130,11 @@ void Connection::forget(std::uint32_t id) {
   asked_.erase(id);
 }
 
-std::optional<AgentFrame> Connection::next(std::uint32_t id, Deadline deadline) {
+std::optional<agent::AgentFrame> Connection::next(std::uint32_t id, Deadline deadline) {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (const auto queue = open_.find(id); queue != open_.end() && !queue->second.empty()) {
-      AgentFrame frame = std::move(queue->second.front());
+      agent::AgentFrame frame = std::move(queue->second.front());
       queue->second.pop_front();
       return frame;
     }
@@ -139,8 +166,8 @@ std::optional<AgentFrame> Connection::next(std::uint32_t id, Deadline deadline) 
 // What has come, waiting for it so long. Without the lock: process_ is ours by `moving_`.
 Connection::Moved Connection::move(Seconds time) {
   Moved moved;
-  moved.bytes = process_->read_bytes(OutputStream::kOut, kReadMost, Deadline::after(time));
-  moved.complaint = process_->read_bytes(OutputStream::kErr, kComplaintMost, Deadline::after(0_s));
+  moved.bytes = process_->read_bytes(OutputStream::kOut, kMaxRead, Deadline::after(time));
+  moved.complaint = process_->read_bytes(OutputStream::kErr, kMaxComplaint, Deadline::after(0_s));
   if (!moved.bytes.empty() || !process_->at_end(OutputStream::kOut)) return moved;
   moved.at_end = true;
   // It says by its end why, or ssh does.
@@ -151,7 +178,7 @@ Connection::Moved Connection::move(Seconds time) {
 
 void Connection::take(const Moved& moved) {
   complaint_ += moved.complaint;
-  if (complaint_.size() > kComplaintMost) complaint_.erase(0, complaint_.size() - kComplaintMost);
+  if (complaint_.size() > kMaxComplaint) complaint_.erase(0, complaint_.size() - kMaxComplaint);
   if (!moved.bytes.empty()) heard_ = real_clock().now();
   reader_.feed(moved.bytes);
   try {
@@ -163,17 +190,19 @@ void Connection::take(const Moved& moved) {
   if (moved.at_end) ended_ = end_error();
 }
 
-void Connection::take(AgentFrame frame) {
-  if (frame.kind == FrameKind::kHello || frame.kind == FrameKind::kHeartbeat) {
+void Connection::take(agent::AgentFrame frame) {
+  log(LogLevel::kTrace, "{} sends {} {}: {}", node_, kind_name(frame.kind), frame.id,
+      printable(frame.payload, kFrameShown));
+  if (frame.kind == agent::FrameKind::kHello || frame.kind == agent::FrameKind::kHeartbeat) {
     hello_ = true;
     return hear_time(frame);
   }
-  if (frame.kind == FrameKind::kError && frame.id == 0) read_answer(frame, node_);  // throws it
+  if (frame.kind == agent::FrameKind::kError && frame.id == 0) agent::read_answer(frame, node_);  // throws it
   if (const auto queue = open_.find(frame.id); queue != open_.end()) queue->second.push_back(std::move(frame));
 }
 
-void Connection::hear_time(const AgentFrame& frame) {
-  const double ahead = read_time(frame) - agent_clock_now();
+void Connection::hear_time(const agent::AgentFrame& frame) {
+  const double ahead = agent::read_time(frame) - agent::agent_clock_now();
   ahead_ = std::max(ahead_.value_or(ahead), ahead);
 }
 
@@ -184,8 +213,10 @@ Error Connection::end_error() {
                "was it killed, or its memory exhausted?");
 }
 
-void Connection::send(const AgentFrame& frame, Deadline deadline) {
-  const std::string bytes = encode(frame);
+void Connection::send(const agent::AgentFrame& frame, Deadline deadline) {
+  const std::string bytes = agent::encode(frame);
+  log(LogLevel::kTrace, "{} hears {} {}: {}", node_, kind_name(frame.kind), frame.id,
+      printable(frame.payload, kFrameShown));
   std::unique_lock lock(mutex_);
   if (ended_) throw Error(*ended_);
   ++senders_;
@@ -197,8 +228,8 @@ void Connection::send(const AgentFrame& frame, Deadline deadline) {
   lock.lock();
   moving_ = false;
   changed_.notify_all();
-  // An agent that closed its input has ended: whoever waits for it learns why.
+  // An agent that closed its input has ended: the one that waits for it learns why.
   if (!written && written.error().code() != ErrorCode::kUnavailable) throw Error(written.error());
 }
 
-}  // namespace yoke
+}  // namespace yoke::fleet

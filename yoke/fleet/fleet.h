@@ -13,14 +13,14 @@
 #include "yoke/fleet/at_once.h"
 #include "yoke/fleet/node.h"
 
-namespace yoke {
+namespace yoke::fleet {
 
 class Fleet {
  public:
   // Nothing happens yet.
-  Fleet(const std::vector<ClusterNode>& nodes, const NodeOptions& options);
+  Fleet(const std::vector<spec::ClusterNode>& nodes, const NodeOptions& options);
   // Only those at these places of the cluster file.
-  Fleet(const std::vector<ClusterNode>& nodes, const std::vector<int>& places, const NodeOptions& options);
+  Fleet(const std::vector<spec::ClusterNode>& nodes, const std::vector<int>& places, const NodeOptions& options);
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
   ~Fleet();  // all agents end at once
@@ -53,4 +53,4 @@ class Fleet {
   std::vector<std::shared_ptr<Node>> nodes_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::fleet

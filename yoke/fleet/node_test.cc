@@ -17,20 +17,20 @@
 #include "yoke/remote/sshd_testing.h"
 #include "yoke/spec/machine.h"
 
-namespace yoke {
+namespace yoke::fleet {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
 namespace fs = std::filesystem;
 
-std::shared_ptr<const ProgramFile> the_program() { return std::make_shared<ProgramFile>(YOKE_PROGRAM); }
+std::shared_ptr<const remote::ProgramFile> the_program() { return std::make_shared<remote::ProgramFile>(YOKE_PROGRAM); }
 
-const ClusterNode kHere{.name = "spark-1", .address = "127.0.0.1"};
+const spec::ClusterNode kHere{.name = "spark-1", .address = "127.0.0.1"};
 
 TEST(Node, OfThisMachineIsAskedWithoutSsh) {
   Node node(kHere, 0, {.ssh = {.program = "/no/ssh"}, .program = the_program()});
   EXPECT_TRUE(node.is_here());
-  const Machine machine = machine_from_json(node.ask("probe", Document::null(), 60_s));
+  const spec::Machine machine = from_json<spec::Machine>(node.ask("probe", Document::null(), 60_s));
   EXPECT_EQ(machine.hostname, node.look().hostname);
   EXPECT_EQ(node.clock_ahead().value, 0);
 }
@@ -47,7 +47,7 @@ TEST(Node, ErrorsOfTheFarSideNameIt) {
 class Impostor : public ::testing::Test {
  protected:
   static Error error_of(const std::string& script) {
-    LocalShell shell({.name = "spark-2"});
+    remote::LocalShell shell({.name = "spark-2"});
     Connection connection(shell.start({.argv = {"sh", "-c", script}, .input_mode = InputMode::kPipe}), "spark-2");
     const auto hello = try_to([&] { connection.await_hello(Deadline::after(30_s)); });
     if (!hello) return hello.error();
@@ -56,14 +56,14 @@ class Impostor : public ::testing::Test {
   }
 };
 
-TEST_F(Impostor, ThatPrintsSomethingElseIsToldFromAnAgent) {
+TEST_F(Impostor, ThatPrintsSomethingElseIsDistinguishedFromAnAgent) {
   const Error error = error_of("echo Welcome to spark-2; cat");
   EXPECT_EQ(error.code(), ErrorCode::kInvalid);
   EXPECT_EQ(error.message(),
             R"(the channel to spark-2 carries nonsense: what came is no message of yoke's: 'Welcome to spark-2\x0a')");
 }
 
-TEST_F(Impostor, ThatEndsIsToldWithItsLastWords) {
+TEST_F(Impostor, ThatEndsIsReportedWithItsLastWords) {
   const Error error = error_of("echo no memory >&2; exit 1");
   EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
   EXPECT_EQ(error.message(), "yoke's agent on spark-2 ended: no memory");
@@ -79,13 +79,13 @@ TEST_F(Impostor, ThatSendsAHeartbeatWithoutATimeIsAnError) {
 class FarNode : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (const std::string why = TestSshd::missing(); !why.empty()) GTEST_SKIP() << why;
-    sshd_ = std::make_unique<TestSshd>();
+    if (const std::string why = remote::TestSshd::missing(); !why.empty()) GTEST_SKIP() << why;
+    sshd_ = std::make_unique<remote::TestSshd>();
     write_file_atomically(client(), fmt::format("#!/bin/sh\necho x >> '{}'\nexec ssh \"$@\"\n", count().native()),
                           {.mode = 0755});
   }
   void TearDown() override {
-    if (sshd_) SshShell(sshd_->host(), options().ssh).disconnect();
+    if (sshd_) remote::SshShell(sshd_->host(), options().ssh).disconnect();
   }
 
   fs::path client() const { return sshd_->path("client"); }
@@ -96,8 +96,8 @@ class FarNode : public ::testing::Test {
     options.ssh.login_timeout = 60_s;
     return options;
   }
-  ClusterNode place() const {
-    const Host host = sshd_->host();
+  spec::ClusterNode place() const {
+    const remote::Host host = sshd_->host();
     return {.name = "spark-2", .address = host.address, .user = host.user, .port = host.port};
   }
   long executions() {
@@ -106,7 +106,7 @@ class FarNode : public ::testing::Test {
     return std::count(text.begin(), text.end(), 'x');
   }
 
-  std::unique_ptr<TestSshd> sshd_;
+  std::unique_ptr<remote::TestSshd> sshd_;
 };
 
 TEST_F(FarNode, IsReachedByOneExecutionOfSshOnceTheProgramIsThere) {
@@ -134,10 +134,10 @@ TEST_F(FarNode, IsReachedByOneExecutionOfSshOnceTheProgramIsThere) {
   EXPECT_EQ(executions(), 1) << "a fresh login needs none to leave the old one";
 }
 
-TEST_F(FarNode, ALookOnlyTellsWhoWeAreThere) {
+TEST_F(FarNode, ALookOnlyFindsOutWhoWeAreThere) {
   Node node(place(), 1, options());
-  const NodeLook& look = node.look();
-  EXPECT_EQ(look.machine, program_machine(YOKE_PROGRAM));
+  const remote::NodeLook& look = node.look();
+  EXPECT_EQ(look.machine, remote::program_machine(YOKE_PROGRAM));
   EXPECT_EQ(look.user, sshd_->host().user);
   EXPECT_EQ(look.is_root, geteuid() == 0);
   EXPECT_EQ(look.reached_at, "127.0.0.1");
@@ -146,7 +146,7 @@ TEST_F(FarNode, ALookOnlyTellsWhoWeAreThere) {
   EXPECT_EQ(executions(), 1);
 }
 
-TEST_F(FarNode, ThatDoesNotLetUsInIsToldFromOneThatFailsLater) {
+TEST_F(FarNode, ThatDoesNotLetUsInIsDistinguishedFromOneThatFailsLater) {
   sshd_->know_host("other_key.pub");
   Node node(place(), 1, options());
   const auto reached = try_to([&] { node.reach(); });
@@ -158,7 +158,7 @@ TEST_F(FarNode, ThatDoesNotLetUsInIsToldFromOneThatFailsLater) {
 TEST_F(FarNode, AsksAllNodesAtOnce) {
   Fleet fleet({kHere, place()}, options());
   const auto machines =
-      fleet.each("", [](Node& node) { return machine_from_json(node.ask("probe", Document::null(), 60_s)); });
+      fleet.each("", [](Node& node) { return from_json<spec::Machine>(node.ask("probe", Document::null(), 60_s)); });
   ASSERT_EQ(machines.size(), 2U);
   ASSERT_TRUE(machines[0]);
   ASSERT_TRUE(machines[1]);
@@ -166,4 +166,4 @@ TEST_F(FarNode, AsksAllNodesAtOnce) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::fleet

@@ -2,18 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::fleet {
 namespace {
 
 using namespace literals;
 
 constexpr Seconds kSudoLimit{30};
+constexpr const char* kUserLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
 
 std::string last_words(const Outcome& outcome) {
   const std::string_view err = trim(outcome.err);
@@ -27,21 +29,27 @@ std::vector<std::string> with_words(std::vector<std::string> words, const std::v
   return words;
 }
 
-std::string user_there(RemoteShell& shell) {
+std::string user_there(remote::RemoteShell& shell) {
   const Outcome outcome = shell.run({.argv = {"id", "-un"}, .timeout = 20_s});
-  return outcome.ok() ? std::string(trim(outcome.out)) : "USER";
+  return outcome.ok() ? printable(trim(outcome.out), 64) : "USER";
 }
 
-Error refusal(RemoteShell& shell, const std::vector<std::string>& argv, const std::string& why) {
+// As a whole, whatever letters the path of a node's program has.
+std::string in_quotes(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+Error refusal(remote::RemoteShell& shell, const std::vector<std::string>& argv, const std::string& why) {
   const std::string user = user_there(shell);
   const std::string line = sudoers_line(user, sha256_file_hex("/proc/self/exe"), argv);
   return Error(
       ErrorCode::kPermission,
-      fmt::format("{}: this needs root, and for {} sudo says: {}", shell.host().name, user, why),
-      fmt::format("run it at a terminal and give {}'s password, or be root there (user: root in the cluster "
-                  "file, and ssh-copy-id root@{}), or allow it until you take it back, on {}: echo '{}' | sudo "
-                  "tee /etc/sudoers.d/yoke",
-                  user, shell.host().address, shell.host().name, line));
+      fmt::format("{}: this needs root, and for {} sudo prints: {}", shell.host().name, user, why),
+      fmt::format("run it at a terminal and give {0}'s password. Without a terminal, on {1}: echo {2} | sudo tee "
+                  "/etc/sudoers.d/yoke (makes {0} root there without a password: remove it afterwards; docs/link.md)",
+                  user, shell.host().name, in_quotes(line)));
 }
 
 }  // namespace
@@ -61,7 +69,7 @@ bool SudoPassword::given() {
   return line_ && *line_ != "\n";
 }
 
-RootStart start_as_root(RemoteShell& shell, const std::vector<std::string>& argv, SudoPassword* password) {
+RootStart start_as_root(remote::RemoteShell& shell, const std::vector<std::string>& argv, SudoPassword* password) {
   const auto sudo = [&](const std::vector<std::string>& options, const std::string& input) {
     return shell.run({.argv = with_words(with_words({"sudo"}, options), argv), .input = input, .timeout = kSudoLimit});
   };
@@ -87,7 +95,12 @@ RootStart start_as_root(RemoteShell& shell, const std::vector<std::string>& argv
 }
 
 std::string sudoers_line(const std::string& user, const std::string& sha256, const std::vector<std::string>& argv) {
-  std::string line = fmt::format("{} ALL=(root) NOPASSWD: sha256:{}", user, sha256);
+  // The name comes from the node. What is no usual one would be something else to sudo: everybody (ALL), an alias, a
+  // group, two rules.
+  const auto is_small = [](char c) { return c >= 'a' && c <= 'z'; };
+  const bool usual = std::ranges::any_of(user, is_small) && user[0] != '-' &&
+                     user.find_first_not_of(kUserLetters) == std::string::npos;
+  std::string line = fmt::format("{} ALL=(root) NOPASSWD: sha256:{}", usual ? user : "YOUR-USER", sha256);
   for (const std::string& word : argv) {
     line += ' ';
     for (const char c : word) {
@@ -98,4 +111,4 @@ std::string sudoers_line(const std::string& user, const std::string& sha256, con
   return line;
 }
 
-}  // namespace yoke
+}  // namespace yoke::fleet

@@ -1,4 +1,4 @@
-// Root on a node for whoever is not root there: by sudo, without a question where it is allowed so, else with the
+// Root on a node for a user who is not root there: by sudo, without a question where it is allowed so, else with the
 // password of the person at the terminal, who is asked once for all nodes. The password goes to sudo's input and
 // nowhere else: it stands in no command line, file or message.
 #pragma once
@@ -10,7 +10,7 @@
 
 #include "yoke/remote/remote_shell.h"
 
-namespace yoke {
+namespace yoke::fleet {
 
 // Any thread may ask for it; the person is asked by the first.
 class SudoPassword {
@@ -39,9 +39,9 @@ struct RootStart {
 
 // `argv` must end by itself, with status 0, when it finds its input at an end: so it is tried whether sudo lets us.
 // Throws Error(kPermission) with the ways to be let.
-RootStart start_as_root(RemoteShell& shell, const std::vector<std::string>& argv, SudoPassword* password);
+RootStart start_as_root(remote::RemoteShell& shell, const std::vector<std::string>& argv, SudoPassword* password);
 
 // The line for sudoers that lets this user run this one program, as long as its content is the same.
 std::string sudoers_line(const std::string& user, const std::string& sha256, const std::vector<std::string>& argv);
 
-}  // namespace yoke
+}  // namespace yoke::fleet

@@ -5,16 +5,16 @@
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 
-namespace yoke {
+namespace yoke::fleet {
 namespace {
 
 // A node whose sudo knows one password, or lets everybody, or nobody. Keeps what was run there.
-class SudoNode final : public RemoteShell {
+class SudoNode final : public remote::RemoteShell {
  public:
   enum class Sudo { kFree, kAsks, kMissing };
   explicit SudoNode(Sudo sudo) : sudo_(sudo) {}
 
-  const Host& host() const override { return host_; }
+  const remote::Host& host() const override { return host_; }
   Outcome run(const Command& command) override {
     if (command.argv.front() == "id") return {.exit_status = 0, .out = "alice\n"};
     if (sudo_ == Sudo::kMissing) throw Error(ErrorCode::kNotFound, "the program 'sudo' was not found");
@@ -23,13 +23,13 @@ class SudoNode final : public RemoteShell {
     if (sudo_ == Sudo::kFree || (asks && command.input == "open sesame\n")) return {.exit_status = 0};
     return {.exit_status = 1, .err = asks ? "sudo: 1 incorrect password attempt\n" : "sudo: a password is required\n"};
   }
-  std::unique_ptr<RemoteProcess> start(const Command&) override { return nullptr; }
+  std::unique_ptr<remote::RemoteProcess> start(const Command&) override { return nullptr; }
 
   std::vector<std::string> lines_;
 
  private:
   Sudo sudo_;
-  Host host_{.name = "spark-2", .address = "10.0.0.2"};
+  remote::Host host_{.name = "spark-2", .address = "10.0.0.2"};
 };
 
 const std::vector<std::string> kAgent = {"/home/alice/yoke", "agent"};
@@ -70,11 +70,11 @@ TEST(Sudo, ThatAsksGetsThePasswordByItsInputAndThePersonIsAskedOnce) {
   EXPECT_TRUE(password.given());
 }
 
-TEST(Sudo, ThatRefusesIsToldWithTheWaysToBeLet) {
+TEST(Sudo, ThatRefusesIsReportedWithTheWaysToBeLet) {
   SudoNode node(SudoNode::Sudo::kAsks);
   const Error asks = refusal_of(node, nullptr);
   EXPECT_EQ(asks.code(), ErrorCode::kPermission);
-  EXPECT_EQ(asks.message(), "spark-2: this needs root, and for alice sudo says: a password is required");
+  EXPECT_EQ(asks.message(), "spark-2: this needs root, and for alice sudo prints: a password is required");
   const std::string line =
       "alice ALL=(root) NOPASSWD: sha256:" + sha256_file_hex("/proc/self/exe") + " /home/alice/yoke agent";
   EXPECT_NE(asks.hint().find(line), std::string::npos) << asks.hint();
@@ -89,7 +89,11 @@ TEST(Sudo, ThatRefusesIsToldWithTheWaysToBeLet) {
 TEST(Sudo, SpecialLettersOfAPathAreEscapedInSudoers) {
   EXPECT_EQ(sudoers_line("bob", "ab", {"/a=b/c,d:e f/yoke", "agent"}),
             "bob ALL=(root) NOPASSWD: sha256:ab /a\\=b/c\\,d\\:e\\ f/yoke agent");
+  // A node says who we are there: no rule for somebody else comes of it.
+  for (const char* name : {"%sudo", "ALL", "bob ALL=(ALL) NOPASSWD: ALL\nbob", "-bob", ""}) {
+    EXPECT_TRUE(sudoers_line(name, "ab", {"/yoke"}).starts_with("YOUR-USER ALL=(root)")) << name;
+  }
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::fleet

@@ -9,13 +9,13 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::gameday {
 namespace {
 
 const Document& must_find(const Document& answer, std::string_view path, Document::Kind kind) {
   const Document* const found = find_at(answer, path);
   if (found && found->kind == kind) return *found;
-  throw Error(ErrorCode::kInvalid, fmt::format("the answer has no '{}' that is {}", path, to_string(kind)),
+  throw Error(ErrorCode::kInvalid, fmt::format("the answer has no '{}' that is {}", path, yoke::to_string(kind)),
               "is this program of one version?");
 }
 
@@ -42,11 +42,11 @@ const Document& list_at(const Document& answer, std::string_view path) {
 }
 
 double number_at(const Document& answer, std::string_view path) {
-  return from_document<double>(must_find(answer, path, Document::Kind::kNumber));
+  return from_json<double>(must_find(answer, path, Document::Kind::kNumber));
 }
 
 std::string text_at(const Document& answer, std::string_view path) {
   return must_find(answer, path, Document::Kind::kText).text;
 }
 
-}  // namespace yoke
+}  // namespace yoke::gameday

@@ -7,11 +7,11 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::gameday {
 
 const Document* find_at(const Document& answer, std::string_view path);  // null pointer where there is nothing
 const Document& list_at(const Document& answer, std::string_view path);
 double number_at(const Document& answer, std::string_view path);
 std::string text_at(const Document& answer, std::string_view path);
 
-}  // namespace yoke
+}  // namespace yoke::gameday

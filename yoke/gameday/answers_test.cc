@@ -6,7 +6,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::gameday {
 namespace {
 
 const Document kAnswer = parse_json(R"({"rows": [{"size": 8, "name": "a"}, {"size": 64.5}], "none": null})", "test");
@@ -33,4 +33,4 @@ TEST(Answers, ThatAreNotThereAreNothingOrAnErrorThatNamesThePath) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::gameday

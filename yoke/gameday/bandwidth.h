@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "yoke/gameday/scene.h"
+#include "yoke/gameday/phase_run.h"
 
-namespace yoke {
+namespace yoke::gameday {
 
 struct BandwidthRow {
   double size = 0;           // bytes
@@ -19,6 +19,7 @@ struct Bandwidth {
   std::string transport;
   std::vector<BandwidthRow> rows;
   std::optional<double> limit;  // GB/s of the link, where it is known
+  double excess = 1;            // by how much it may rightly be exceeded: trees, switches that reduce
   double wrong = 0;             // values
 
   double largest() const { return rows.back().bus_bandwidth; }
@@ -26,13 +27,15 @@ struct Bandwidth {
   std::string against_limit() const;
   // Headers take up to a tenth; a machine whose cores carry the cables of all nodes at once a little more. Above the
   // limit the data did not cross this link.
-  bool is_whole() const;  // without a limit: nobody knows, and it is false
+  bool is_complete() const;  // without a limit: nobody knows, and it is false
 };
 
 // Expects it to be whole; where no limit is known there is no verdict, and that is said.
-void expect_whole(Scene& scene, const Bandwidth& bandwidth, const std::string& what);
+void expect_complete(PhaseRun& phase_run, const Bandwidth& bandwidth, const std::string& what);
 
+// Of the answer of a command that measured an all-reduce.
+Bandwidth bandwidth_of(const Document& run);
 // `cluster_file` and `sizes` as words of the command line.
-Bandwidth measure(Scene& scene, const std::string& cluster_file, const std::vector<std::string>& sizes);
+Bandwidth measure(PhaseRun& phase_run, const std::string& cluster_file, const std::vector<std::string>& sizes);
 
-}  // namespace yoke
+}  // namespace yoke::gameday

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::gameday {
 namespace {
 
 Bandwidth reaching(double largest, std::optional<double> limit) {
@@ -11,27 +11,27 @@ Bandwidth reaching(double largest, std::optional<double> limit) {
       .limit = limit};
 }
 
-TEST(Bandwidth, IsJudgedByTheLargestSizeAlone) {
-  EXPECT_TRUE(reaching(0.24, 0.25).is_whole()) << "the small size is above the limit, and does not count";
-  EXPECT_FALSE(reaching(0.1, 0.25).is_whole());
+TEST(Bandwidth, IsEvaluatedByTheLargestSizeAlone) {
+  EXPECT_TRUE(reaching(0.24, 0.25).is_complete()) << "the small size is above the limit, and does not count";
+  EXPECT_FALSE(reaching(0.1, 0.25).is_complete());
   EXPECT_EQ(reaching(0.24, 0.25).against_limit(), "96% of 0.25 GB/s");
 }
 
-TEST(Bandwidth, AboveTheLimitDidNotCrossTheLink) { EXPECT_FALSE(reaching(0.27, 0.25).is_whole()); }
+TEST(Bandwidth, AboveTheLimitDidNotCrossTheLink) { EXPECT_FALSE(reaching(0.27, 0.25).is_complete()); }
 
 TEST(Bandwidth, HasNoVerdictWhereNoLimitIsKnown) {
-  EXPECT_FALSE(reaching(0.01, std::nullopt).is_whole());
+  EXPECT_FALSE(reaching(0.01, std::nullopt).is_complete());
   EXPECT_EQ(reaching(0.01, std::nullopt).against_limit(), "");
   std::string told;
-  const Venue venue({.program = "/bin/false"});
-  Scene scene(venue, {.name = "a", .title = "A"}, [&](std::string_view text) { told += text; });
-  expect_whole(scene, reaching(0.01, std::nullopt), "the link is whole");
-  expect_whole(scene, reaching(0.24, 0.25), "this one is whole");
+  const Environment environment({.program = "/bin/false"});
+  PhaseRun phase_run(environment, {.name = "a", .title = "A"}, [&](std::string_view text) { told += text; });
+  expect_complete(phase_run, reaching(0.01, std::nullopt), "the link is whole");
+  expect_complete(phase_run, reaching(0.24, 0.25), "this one is whole");
   EXPECT_NE(told.find("no verdict"), std::string::npos);
-  const PhaseResult result = scene.end();
+  const PhaseResult result = phase_run.end();
   EXPECT_EQ(result.held, std::vector<std::string>{"this one is whole"});
   EXPECT_EQ(result.verdict, Verdict::kPass);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::gameday

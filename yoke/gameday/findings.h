@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "yoke/gameday/scene.h"
+#include "yoke/gameday/phase_run.h"
 
-namespace yoke {
+namespace yoke::gameday {
 
 // What the command answers with --json, and its findings told. It looks once: what falls short the commands themselves
 // measure again, and they report both.
-Document look(Scene& scene, const std::vector<std::string>& arguments);
+Document look(PhaseRun& phase_run, const std::vector<std::string>& arguments);
 
 bool is_clean(const Document& answer);
-// Something was found, and each finding says that it is about this node and this half: 'half B'.
-bool all_name(const Document& answer, const std::string& node, const std::string& half);
+// Something was found, and each finding says that it is about this node and this rail: 'rail B'.
+bool all_name(const Document& answer, const std::string& node, const std::string& rail);
 
-}  // namespace yoke
+}  // namespace yoke::gameday

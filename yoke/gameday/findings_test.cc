@@ -8,7 +8,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::gameday {
 namespace {
 
 using testing::HasSubstr;
@@ -19,7 +19,7 @@ struct Findings : testing::Test {
     write_file_atomically(
         scratch.path() / "program",
         fmt::format("#!/bin/sh\n"
-                    "broken='{{\"findings\": [{{\"rule\": \"half-slow\", \"severity\": \"fault\", \"what\": \"half B "
+                    "broken='{{\"findings\": [{{\"rule\": \"rail-slow\", \"severity\": \"error\", \"what\": \"rail B "
                     "between a and b is slow\", \"fix\": \"new cable\"}}]}}'\n"
                     "clean='{{\"findings\": []}}'\n"
                     "case $1 in\n"
@@ -31,31 +31,31 @@ struct Findings : testing::Test {
 
   ScratchDir scratch;
   std::string told;
-  Venue venue{{.program = scratch.path() / "program"}};
-  Scene scene{venue, {.name = "a", .title = "A"}, [&](std::string_view text) { told += text; }};
+  Environment environment{{.program = scratch.path() / "program"}};
+  PhaseRun phase_run{environment, {.name = "a", .title = "A"}, [&](std::string_view text) { told += text; }};
 };
 
-TEST_F(Findings, AreAnAnswerAndAreTold) {
-  const Document answer = look(scene, {"broken"});
+TEST_F(Findings, AreAnAnswerAndReported) {
+  const Document answer = look(phase_run, {"broken"});
   EXPECT_FALSE(is_clean(answer));
-  EXPECT_THAT(told, HasSubstr("fault half-slow: half B between a and b is slow"));
+  EXPECT_THAT(told, HasSubstr("error rail-slow: rail B between a and b is slow"));
   EXPECT_THAT(told, HasSubstr("fix: new cable"));
-  EXPECT_TRUE(is_clean(look(scene, {"clean"}))) << "clean without a measurement is an answer too";
+  EXPECT_TRUE(is_clean(look(phase_run, {"clean"}))) << "clean without a measurement is an answer too";
 }
 
-TEST_F(Findings, NameANodeAndAHalf) {
-  const Document answer = look(scene, {"broken"});
+TEST_F(Findings, NameANodeAndARail) {
+  const Document answer = look(phase_run, {"broken"});
   EXPECT_TRUE(all_name(answer, "a", "B"));
   EXPECT_FALSE(all_name(answer, "spark-9", "B"));
   EXPECT_FALSE(all_name(answer, "a", "A"));
-  EXPECT_FALSE(all_name(look(scene, {"clean"}), "a", "B")) << "nothing found names nothing";
+  EXPECT_FALSE(all_name(look(phase_run, {"clean"}), "a", "B")) << "nothing found names nothing";
 }
 
 TEST_F(Findings, AreNotWhatACommandFailsWith) {
-  const auto answer = try_to([&] { return look(scene, {"fails"}); });
+  const auto answer = try_to([&] { return look(phase_run, {"fails"}); });
   ASSERT_FALSE(answer);
   EXPECT_THAT(answer.error().message(), HasSubstr("nobody there"));
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::gameday

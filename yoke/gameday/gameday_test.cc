@@ -14,7 +14,7 @@
 #include "yoke/gameday/summary.h"
 #include "yoke/report/well_formed_testing.h"
 
-namespace yoke {
+namespace yoke::gameday {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,9 +39,9 @@ struct Played : testing::Test {
     return lines;
   }
   GamedayResult play(const std::vector<Phase>& phases) {
-    GamedayOptions options{.venue = {.program = program}, .write = [&](std::string_view text) { told += text; }};
+    GamedayOptions options{.environment = {.program = program}, .write = [&](std::string_view text) { told += text; }};
     for (const Phase& phase : phases) options.phases.push_back(&phase);
-    return play_gameday(options);
+    return run_gameday(options);
   }
 
   ScratchDir scratch;
@@ -50,22 +50,22 @@ struct Played : testing::Test {
   std::string told;
 };
 
-void pass(Venue&, Scene& scene) {
-  scene.figure({.name = "speed", .value = 12.5, .unit = "GB/s", .note = "half"});
-  scene.expect(true, "all is well");
+void pass(Environment&, PhaseRun& phase_run) {
+  phase_run.figure({.name = "speed", .value = 12.5, .unit = "GB/s", .note = "rail"});
+  phase_run.expect(true, "all is well");
 }
-void fail_twice(Venue&, Scene& scene) {
-  scene.expect(false, "the first thing");
-  scene.expect(false, "the second thing");
+void fail_twice(Environment&, PhaseRun& phase_run) {
+  phase_run.expect(false, "the first thing");
+  phase_run.expect(false, "the second thing");
 }
-void throw_error(Venue&, Scene&) { throw Error(ErrorCode::kUnavailable, "nobody answers", "try again"); }
-void refuse(Venue&, Scene& scene) { scene.run_json({"refuse", "a word"}); }
-void begin_lab(Venue& venue, Scene& scene) {
-  venue.lab_begins();
-  scene.run({"lab", "up"});
+void throw_error(Environment&, PhaseRun&) { throw Error(ErrorCode::kUnavailable, "nobody answers", "try again"); }
+void refuse(Environment&, PhaseRun& phase_run) { phase_run.run_json({"refuse", "a word"}); }
+void begin_lab(Environment& environment, PhaseRun& phase_run) {
+  environment.lab_begins();
+  phase_run.run({"lab", "up"});
 }
-void be_interrupted(Venue& venue, Scene& scene) {
-  begin_lab(venue, scene);
+void be_interrupted(Environment& environment, PhaseRun& phase_run) {
+  begin_lab(environment, phase_run);
   throw Error(ErrorCode::kInterrupted, "stopped");
 }
 
@@ -86,7 +86,7 @@ TEST_F(Played, AFailedPhaseDoesNotEndTheDayAndWhatNeedsItIsSkipped) {
 }
 
 TEST_F(Played, APhaseThatCannotBePlayedHereIsSkippedAndTheDayPasses) {
-  const GamedayResult day = play({{.name = "a", .title = "A", .play = fail_twice, .why_not = [](const Venue&) {
+  const GamedayResult day = play({{.name = "a", .title = "A", .play = fail_twice, .why_not = [](const Environment&) {
                                      return std::optional<std::string>("no cable");
                                    }}});
   EXPECT_TRUE(day.passed());
@@ -102,22 +102,24 @@ TEST_F(Played, ACommandsOwnMessageIsTheReasonOfTheFailure) {
 }
 
 TEST_F(Played, ACommandThatTakesTooLongIsEnded) {
-  const auto play_sleep = [](Venue&, Scene& scene) { scene.run({"sleep", "60"}, {.limit = 200_ms}); };
+  const auto run_sleep_phase = [](Environment&, PhaseRun& phase_run) {
+    phase_run.run({"sleep", "60"}, {.limit = 200_ms});
+  };
   const Instant start = real_clock().now();
-  const GamedayResult day = play({{.name = "a", .title = "A", .play = play_sleep}});
+  const GamedayResult day = play({{.name = "a", .title = "A", .play = run_sleep_phase}});
   EXPECT_THAT(day.phases[0].why, HasSubstr("did not end within 200 ms"));
   EXPECT_LT(to_seconds(real_clock().now() - start).value, 20);
 }
 
 TEST_F(Played, OutputComesWhileTheCommandRunsAndOthersCanRunMeanwhile) {
-  const auto play_nested = [](Venue&, Scene& scene) {
+  const auto run_nested_phase = [](Environment&, PhaseRun& phase_run) {
     std::string inner;
-    const Outcome outer = scene.run({"say", "outer"}, {.on_output = [&](pid_t, std::string_view out) {
-                                      if (out == "outer\n") inner = scene.run({"say", "inner"}).out;
-                                    }});
-    scene.expect(outer.out == "outer\n" && inner == "inner\n", "both speak");
+    const Outcome outer = phase_run.run({"say", "outer"}, {.on_output = [&](pid_t, std::string_view out) {
+                                          if (out == "outer\n") inner = phase_run.run({"say", "inner"}).out;
+                                        }});
+    phase_run.expect(outer.out == "outer\n" && inner == "inner\n", "both speak");
   };
-  const GamedayResult day = play({{.name = "a", .title = "A", .play = play_nested}});
+  const GamedayResult day = play({{.name = "a", .title = "A", .play = run_nested_phase}});
   EXPECT_TRUE(day.passed()) << day.phases[0].why;
   EXPECT_EQ(day.phases[0].commands.at(0).line, "yoke say outer");
   EXPECT_EQ(day.phases[0].commands.at(1).line, "yoke say inner");
@@ -133,27 +135,27 @@ TEST_F(Played, ALabOfItsOwnIsTakenDownWhateverHappens) {
 TEST_F(Played, TheFolderIsGoneAfterwardsUnlessItIsToBeKept) {
   fs::path folder;
   {
-    const Venue venue({.program = program});
-    folder = venue.folder();
+    const Environment environment({.program = program});
+    folder = environment.folder();
     EXPECT_TRUE(fs::exists(folder));
   }
   EXPECT_FALSE(fs::exists(folder));
   {
-    Venue venue({.program = program, .after = AfterPlay::kKeep});
-    venue.lab_begins();
-    folder = venue.folder();
+    Environment environment({.program = program, .after = CleanUp::kKeep});
+    environment.lab_begins();
+    folder = environment.folder();
   }
   EXPECT_TRUE(fs::exists(folder));
   EXPECT_TRUE(asked().empty()) << "a lab that is kept is not ended";
   fs::remove_all(folder);
 }
 
-TEST_F(Played, ThePageIsWellFormedAndTellsEveryPhase) {
+TEST_F(Played, ThePageIsWellFormedAndReportsEveryPhase) {
   const GamedayResult day =
       play({{.name = "a", .title = "A <b>", .play = pass}, {.name = "b", .title = "B", .play = refuse}});
-  const std::string page = render_html(gameday_page(day));
-  EXPECT_EQ(find_xml_error(page), std::nullopt);
-  for (const char* text : {"A &lt;b&gt;", "12.5 GB/s (half)", "all is well", "no room", "1 of 2 phases passed"})
+  const std::string page = report::render_html(gameday_page(day));
+  EXPECT_EQ(report::find_xml_error(page), std::nullopt);
+  for (const char* text : {"A &lt;b&gt;", "12.5 GB/s (rail)", "all is well", "no room", "1 of 2 phases passed"})
     EXPECT_THAT(page, HasSubstr(text));
   const Document json = to_json(day);
   EXPECT_EQ(json.find("passed")->text, "false");
@@ -162,4 +164,4 @@ TEST_F(Played, ThePageIsWellFormedAndTellsEveryPhase) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::gameday

@@ -1,105 +1,68 @@
 // The phases in which something breaks during work: a rank is killed, half of the cable is cut. What was begun must end
 // as if nothing had happened.
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <cerrno>
 
-#include "yoke/base/error.h"
-#include "yoke/base/file_tree.h"
-#include "yoke/base/process.h"
-#include "yoke/base/result.h"
 #include "yoke/base/text.h"
 #include "yoke/gameday/lab_fault.h"
 #include "yoke/gameday/phases.h"
-#include "yoke/rank/rank_part.h"
-#include "yoke/serve/engine_task.h"
+#include "yoke/gameday/pictures.h"
+#include "yoke/gameday/rank_kill.h"
 
-namespace yoke {
+namespace yoke::gameday {
 namespace {
 
-// By which the process of a rank is known: the words of its command line.
-const std::string kRankWords = fmt::format("{} {}", kRankWord, kEngineKind);
-
-// An answer as it streams, with something happening once a third of it has come.
+// An answer as it streams, with something happening once some of it has come.
 struct Broken {
   std::string text;
   std::string notices;  // of standard error
   bool happened = false;
   bool ok = false;
   Seconds pause{};  // the longest between two pieces of text, from the event on
+  AnswerCourse course;
 };
 
-Broken ask_and_break(Venue& venue, Scene& scene, const std::function<void(pid_t)>& happen) {
+Broken ask_and_break(Environment& environment, PhaseRun& phase_run, const std::string& event, std::size_t from_length,
+                     const std::function<void(pid_t)>& happen) {
   Broken broken;
-  const std::size_t third = venue.answer->text.size() / 3;
-  std::vector<std::string> arguments = question(venue.model_played);
-  const std::vector<std::string> where = on_all_nodes(venue);
+  broken.course.event = event;
+  broken.course.tokens = environment.answer->tokens.size();
+  std::vector<std::string> arguments = question(environment.model_played);
+  const std::vector<std::string> where = on_all_nodes(environment);
   arguments.insert(arguments.end(), where.begin(), where.end());
   Instant last = real_clock().now();
-  const Outcome outcome = scene.run(arguments, {.on_output = [&](pid_t process, std::string_view out) {
-                                      const Instant now = real_clock().now();
-                                      if (broken.happened)
-                                        broken.pause = std::max(broken.pause, to_seconds(now - last));
-                                      last = now;
-                                      if (broken.happened || out.size() < third) return;
-                                      broken.happened = true;
-                                      happen(process);
-                                    }});
+  std::optional<Instant> first;
+  const Outcome outcome = phase_run.run(arguments, {.on_output = [&](pid_t process, std::string_view out) {
+                                          const Instant now = real_clock().now();
+                                          if (!first) first = now;
+                                          const double seconds = to_seconds(now - *first).value;
+                                          broken.course.progress.push_back({seconds, out.size()});
+                                          if (broken.happened)
+                                            broken.pause = std::max(broken.pause, to_seconds(now - last));
+                                          last = now;
+                                          if (broken.happened || out.size() < from_length) return;
+                                          broken.happened = true;
+                                          broken.course.event_seconds = seconds;
+                                          happen(process);
+                                        }});
   broken.ok = outcome.ok();
   broken.text = trim(outcome.out);
   broken.notices = outcome.err;
-  scene.say(outcome.err);
+  phase_run.print(outcome.err);
   return broken;
 }
 
 // `noticed` is what the command must have told: else the answer is the same because nothing happened to it.
-void expect_same_answer(Venue& venue, Scene& scene, const Broken& broken, const std::string& noticed) {
-  scene.say(broken.text);
-  scene.expect(broken.happened, "it happened before the answer was complete");
-  scene.expect(broken.notices.find(noticed) != std::string::npos, fmt::format("it was noticed: '{}'", noticed));
-  scene.expect(broken.ok && broken.text == trim(venue.answer->text), "the answer is the same as before");
-  scene.figure({.name = "pause", .value = broken.pause.value, .unit = "s"});
-  scene.block(HtmlFacts{{{"answered", broken.text}, {"told meanwhile", broken.notices}}});
-}
-
-bool descends_from(pid_t process, pid_t ancestor) {
-  while (process > 1 && process != ancestor) {
-    const auto stat = DiskTree().read(fmt::format("/proc/{}/stat", process));
-    const std::size_t name_end = stat ? stat->rfind(')') : std::string::npos;  // a name may hold anything
-    if (name_end == std::string::npos) return false;
-    const std::vector<std::string> fields = split(trim(std::string_view(*stat).substr(name_end + 1)), ' ');
-    process = fields.size() > 1 ? std::atoi(fields[1].c_str()) : 0;
-  }
-  return process == ancestor;
-}
-
-// The rank of this very command that runs on this machine: never one of somebody else's engine.
-pid_t find_rank_below(pid_t command) {
-  for (const std::string& name : DiskTree().list("/proc")) {
-    const pid_t pid = std::atoi(name.c_str());
-    if (pid <= 0) continue;
-    std::string words = DiskTree().read(fmt::format("/proc/{}/cmdline", pid)).value_or("");
-    std::replace(words.begin(), words.end(), '\0', ' ');
-    if (words.find(kRankWords) != std::string::npos && descends_from(pid, command)) return pid;
-  }
-  throw Error(ErrorCode::kNotFound, "no rank of the answer runs on this machine",
-              "begin the game day on a node of the cluster");
-}
-
-// The head's rank on a cluster; in a lab, whose nodes run nothing else, that of the last node.
-void kill_a_rank(const Venue& venue, Scene& scene, pid_t command) {
-  if (!venue.lab() || venue.why_no_faults()) {
-    const pid_t rank = find_rank_below(command);
-    scene.say(fmt::format("$ kill -KILL {}", rank));
-    if (kill(rank, SIGKILL) != 0) throw system_error(errno, "cannot kill the rank");
-    return;
-  }
-  const std::string node = venue.cluster().nodes.back().name;
-  const Outcome killed =
-      scene.run({"lab", "exec", "--name", *venue.lab(), node, "--", "pkill", "-KILL", "-f", kRankWords});
-  scene.expect(killed.ok(), fmt::format("the rank on {} is killed", node));
+void expect_same_answer(Environment& environment, PhaseRun& phase_run, const Broken& broken,
+                        const std::string& noticed) {
+  phase_run.print(broken.text);
+  phase_run.expect(broken.happened, "it happened before the answer was complete");
+  phase_run.expect(broken.notices.find(noticed) != std::string::npos, fmt::format("it was noticed: '{}'", noticed));
+  phase_run.expect(broken.ok && broken.text == trim(environment.answer->text), "the answer is the same as before");
+  phase_run.figure({.name = "pause", .value = broken.pause.value, .unit = "s"});
+  phase_run.block(report::HtmlFacts{{{"answered", broken.text}, {"reported meanwhile", broken.notices}}});
+  phase_run.block(rate_chart(broken.course));
 }
 
 // The bus bandwidths of an all-reduce's table as it is printed; lines that begin with # are no rows.
@@ -113,43 +76,47 @@ std::vector<double> bandwidths_of(std::string_view table) {
   return found;
 }
 
-void cut_during_all_reduce(Venue& venue, Scene& scene) {
-  LabFault half(venue, scene);
+void cut_during_all_reduce(Environment& environment, PhaseRun& phase_run) {
+  LabFault rail(environment, phase_run, "B");
   std::size_t rows_before = 0;
-  const Outcome outcome = scene.run({"bench", "all-reduce", "-b", "8M", "-e", "8M", "-n", "5", "-N", "8",
-                                     "--no-history", "--cluster", venue.cluster_word()},
-                                    {.on_output = [&](pid_t, std::string_view out) {
-                                      if (rows_before > 0 || bandwidths_of(out).empty()) return;
-                                      rows_before = bandwidths_of(out).size();
-                                      half.make("half-down", "half B is cut");
-                                    }});
-  scene.say(outcome.err);
-  scene.block(HtmlPreformatted{outcome.out + outcome.err});
+  const Outcome outcome = phase_run.run({"bench", "all-reduce", "-b", "8M", "-e", "8M", "-n", "5", "-N", "8",
+                                         "--no-history", "--cluster", environment.cluster_word()},
+                                        {.on_output = [&](pid_t, std::string_view out) {
+                                          if (rows_before > 0 || bandwidths_of(out).empty()) return;
+                                          rows_before = bandwidths_of(out).size();
+                                          rail.make("rail-down", "rail B is cut");
+                                        }});
+  phase_run.print(outcome.err);
+  phase_run.block(report::HtmlPreformatted{outcome.out + outcome.err});
   const std::vector<double> rows = bandwidths_of(outcome.out);
-  scene.expect(outcome.err.find("going on with half A") != std::string::npos, "the cut is noticed");
-  scene.expect(outcome.ok(), "the all-reduce goes on with half A, every result right");
-  scene.expect(rows_before > 0 && rows_before < rows.size(), "it was cut in the midst");
+  phase_run.expect(outcome.err.find("is cut: going on with rail") != std::string::npos, "the cut is noticed");
+  phase_run.expect(outcome.ok(), "the all-reduce goes on with what is left, every result right");
+  phase_run.expect(rows_before > 0 && rows_before < rows.size(), "the cut came during the all-reduce");
   if (!rows.empty()) {
-    scene.figure({.name = "both halves", .value = rows.front(), .unit = "GB/s"});
-    scene.figure({.name = "one half", .value = rows.back(), .unit = "GB/s"});
+    phase_run.figure({.name = "both rails", .value = rows.front(), .unit = "GB/s"});
+    phase_run.figure({.name = "one rail", .value = rows.back(), .unit = "GB/s"});
   }
-  half.clear();
+  rail.clear();
 }
 
 }  // namespace
 
-void play_kill(Venue& venue, Scene& scene) {
-  const Broken broken = ask_and_break(venue, scene, [&](pid_t command) { kill_a_rank(venue, scene, command); });
-  expect_same_answer(venue, scene, broken, "starting again what is missing");
+void run_kill_phase(Environment& environment, PhaseRun& phase_run) {
+  RankKill death(environment, phase_run);
+  const Broken broken = ask_and_break(environment, phase_run, "a rank is killed", environment.answer->text.size() / 3,
+                                      [&](pid_t command) { death.happen(command); });
+  expect_same_answer(environment, phase_run, broken, "restarting the lost ranks");
 }
 
-void play_cut(Venue& venue, Scene& scene) {
-  cut_during_all_reduce(venue, scene);
-  if (!venue.answer) return scene.say("no answer to be cut: phase model was not played");
-  LabFault half(venue, scene);
-  const Broken broken = ask_and_break(venue, scene, [&](pid_t) { half.make("half-down", "half B is cut"); });
-  expect_same_answer(venue, scene, broken, "going on with half A");
-  half.clear();
+void run_cut_phase(Environment& environment, PhaseRun& phase_run) {
+  cut_during_all_reduce(environment, phase_run);
+  if (!environment.answer) return phase_run.print("no answer to be cut: phase model was not played");
+  // Short messages, such as those of one token, go over the first rail: the other one could be cut unnoticed.
+  LabFault rail(environment, phase_run, "A");
+  const Broken broken = ask_and_break(environment, phase_run, "rail A is cut", 1,
+                                      [&](pid_t) { rail.make("rail-down", "rail A is cut"); });
+  expect_same_answer(environment, phase_run, broken, "going on with rail B");
+  rail.clear();
 }
 
-}  // namespace yoke
+}  // namespace yoke::gameday

@@ -1,4 +1,4 @@
-// The phase about a model that no single node holds. In a lab it is the small model that ships with yoke, deepened by
+// The phase about a model that no single node holds. In a lab it is the small model that ships with yoke, grown by
 // layers that add nothing but bytes: so what it answers is known from the small one. On a cluster it is the given one.
 #include <fmt/format.h>
 
@@ -11,15 +11,13 @@
 #include "yoke/gameday/answers.h"
 #include "yoke/gameday/phases.h"
 
-namespace yoke {
+namespace yoke::gameday {
 namespace fs = std::filesystem;
 namespace {
 
-// A node of 140 MiB has about 110 MiB, of which the engine leaves some 36 MiB free: 90 MB of weights and the cache of
-// 96 tokens (200 kB each) do not fit, and half of both does. Larger would prove no more, and take longer: every token
-// reads all of it.
+// A node of 176 MiB has about 140 MiB, of which the engine leaves some 36 MiB free: 90 MB of weights, the work space of
+// a step and the cache of a short answer do not fit into one, and their parts do into two.
 constexpr const char* kModelSize = "90MB";
-constexpr const char* kContext = "96";
 constexpr const char* kPrompt = "What is the 13 Gb/s state?";
 
 Answer answer_of(const Document& told) {
@@ -34,83 +32,106 @@ std::vector<std::string> with(std::vector<std::string> words, const std::vector<
 }
 
 // One node says that the model does not fit, before it reads any of it.
-void see_refusal(Venue& venue, Scene& scene) {
-  if (const auto why = venue.why_no_memory_limit()) return scene.say("no refusal to be seen: " + *why);
-  const Outcome refused =
-      scene.run(with(question(venue.model_played), {"--nodes", "1", "--cluster", venue.cluster_word(), "--json"}));
+void see_refusal(Environment& environment, PhaseRun& phase_run) {
+  if (const auto why = environment.why_no_memory_limit()) return phase_run.print("no refusal to be seen: " + *why);
+  const Outcome refused = phase_run.run(
+      with(question(environment.model_played), {"--nodes", "1", "--cluster", environment.cluster_word(), "--json"}));
   const auto told = try_to([&] { return parse_json(refused.out, "the refusal"); });
   const Document* const code = told ? find_at(*told, "error.code") : nullptr;
   const Document* const message = told ? find_at(*told, "error.message") : nullptr;
-  if (message) scene.say(message->text);
-  if (message) scene.block(HtmlNote{.title = "One node", .text = message->text});
-  scene.expect(refused.exit_status == info(ErrorCode::kExhausted).exit_status && code && code->text == "exhausted",
-               "one node refuses the model: it does not fit");
+  if (message) phase_run.print(message->text);
+  if (message) phase_run.block(report::HtmlNote{.title = "One node", .text = message->text});
+  const bool is_refused =
+      refused.exit_status == info(ErrorCode::kExhausted).exit_status && code && code->text == "exhausted";
+  phase_run.expect(is_refused, "one node refuses the model: it does not fit");
+  if (environment.expectation) {
+    phase_run.expect(is_refused != environment.expectation->one_node_holds_it, "the plan predicted it of one node");
+  }
 }
 
-void tell_speed(Scene& scene, const Document& told) {
-  for (const auto& [name, path] :
-       {std::pair{"prefill", "prefill_tokens_per_second"}, std::pair{"decode", "decode_tokens_per_second"}}) {
-    scene.figure({.name = name, .value = number_at(told, path), .unit = "tokens/s"});
+void report_speed(const Environment& environment, PhaseRun& phase_run, const Document& told) {
+  phase_run.figure({.name = "prefill", .value = number_at(told, "prefill_tokens_per_second"), .unit = "tokens/s"});
+  Figure decode{.name = "decode", .value = number_at(told, "decode_tokens_per_second"), .unit = "tokens/s"};
+  if (const auto& expected = environment.expectation) {
+    decode.note = fmt::format("{:.3g} planned, {:+.0f}%", expected->rate, 100 * (decode.value / expected->rate - 1));
+    phase_run.block(report::HtmlFacts{
+        {{"planned", fmt::format("{:.3g} tokens/s ({:.3g} to {:.3g})", expected->rate, expected->low, expected->high)},
+         {"measured", fmt::format("{:.3g} tokens/s", decode.value)}}});
+    // Not a verdict: what else the machine does meanwhile changes one of the two.
+    phase_run.print(fmt::format("{:.3g} tokens/s planned ({:.3g} to {:.3g}), {:.3g} measured", expected->rate,
+                                expected->low, expected->high, decode.value));
   }
+  phase_run.figure(std::move(decode));
   const Document& weights = list_at(told, "weights_bytes_each");
   for (std::size_t rank = 0; rank < weights.items.size(); ++rank) {
-    scene.figure({.name = fmt::format("weights of rank {}", rank),
-                  .value = number_at(told, fmt::format("weights_bytes_each.{}", rank)) / 1e6,
-                  .unit = "MB"});
+    phase_run.figure({.name = fmt::format("weights of rank {}", rank),
+                      .value = number_at(told, fmt::format("weights_bytes_each.{}", rank)) / 1e6,
+                      .unit = "MB"});
   }
 }
 
 // What a node as large as this machine answers, alone.
-void compare_with_one_node(Venue& venue, Scene& scene) {
-  for (const fs::path& model : {venue.model_played, *venue.options().model}) {
-    const Answer alone = answer_of(scene.run_json(with(question(model), {"--ranks", "1"})));
-    scene.expect(alone.tokens == venue.answer->tokens,
-                 fmt::format("one large node with {} gives the same {} tokens",
-                             model == venue.model_played ? "the same model" : "the model before it was deepened",
-                             venue.answer->tokens.size()));
+void compare_with_one_node(Environment& environment, PhaseRun& phase_run) {
+  for (const fs::path& model : {environment.model_played, *environment.options().model}) {
+    const Answer alone = answer_of(phase_run.run_json(with(question(model), {"--ranks", "1"})));
+    phase_run.expect(alone.tokens == environment.answer->tokens,
+                     fmt::format("one large node with {} gives the same {} tokens",
+                                 model == environment.model_played ? "the same model" : "the model before it was grown",
+                                 environment.answer->tokens.size()));
   }
 }
 
 }  // namespace
 
 std::vector<std::string> question(const fs::path& model) {
-  return {"run", model, "-p", kPrompt, "-n", "48", "--temperature", "0", "--context", kContext};
+  return {"run", model, "-p", kPrompt, "-n", kAnswer, "--temperature", "0", "--context", kContext};
 }
 
 // The nodes of a lab share this machine's processors, and each believes that all are its own.
-std::vector<std::string> on_all_nodes(const Venue& venue) {
-  std::vector<std::string> words = {"--cluster", venue.cluster_word()};
-  if (!venue.lab()) return words;
-  const std::size_t threads = std::thread::hardware_concurrency() / venue.cluster().nodes.size();
-  return with(words, {"--threads", fmt::format("{}", std::max<std::size_t>(1, threads))});
+std::vector<std::string> on_all_nodes(const Environment& environment) {
+  std::vector<std::string> words = {"--cluster", environment.cluster_word()};
+  if (!environment.lab()) return words;
+  return with(words, {"--threads", fmt::format("{}", threads_of_rank(environment))});
+}
+
+std::size_t threads_of_rank(const Environment& environment) {
+  if (!environment.lab()) return 0;
+  return std::max<std::size_t>(1, std::thread::hardware_concurrency() / environment.cluster().nodes.size());
+}
+
+void prepare_model(Environment& environment, PhaseRun& phase_run) {
+  if (!environment.model_played.empty()) return;
+  environment.model_played = *environment.options().model;
+  if (!environment.lab()) return;
+  const fs::path deep = environment.folder() / "deep";
+  phase_run.run_json({"model", "grow", environment.model_played, deep, "--size", kModelSize});
+  environment.model_played = deep;
 }
 
 // In a lab half the bits in the cache make room for a few turns.
-std::vector<std::string> conversation(const Venue& venue) {
-  const std::vector<std::string> words = with({"chat", venue.model_played}, on_all_nodes(venue));
-  return venue.lab() ? with(words, {"--context", "384", "--cache-type", "bf16"}) : words;
+std::vector<std::string> conversation(const Environment& environment) {
+  const std::vector<std::string> words = with({"chat", environment.model_played}, on_all_nodes(environment));
+  return environment.lab() ? with(words, {"--context", "384", "--cache-type", "bf16"}) : words;
 }
 
-void play_model(Venue& venue, Scene& scene) {
-  const fs::path given = *venue.options().model;
-  if (venue.lab()) {
-    venue.model_played = venue.folder() / "deep";
-    scene.run_json({"model", "deepen", given, venue.model_played, "--size", kModelSize});
-    see_refusal(venue, scene);
+void run_model_phase(Environment& environment, PhaseRun& phase_run) {
+  prepare_model(environment, phase_run);
+  if (environment.lab()) {
+    see_refusal(environment, phase_run);
   } else {
-    venue.model_played = given;
-    scene.say("whether one node holds it is not asked: " + venue.why_no_memory_limit().value_or(""));
+    phase_run.print("whether one node holds it is not asked: " + environment.why_no_memory_limit().value_or(""));
   }
-  const Document told = scene.run_json(with(question(venue.model_played), on_all_nodes(venue)));
+  const Document told = phase_run.run_json(with(question(environment.model_played), on_all_nodes(environment)));
   const Answer answer = answer_of(told);
-  scene.say(fmt::format("{} {}", kPrompt, answer.text));
-  scene.block(HtmlFacts{{{"asked", kPrompt}, {"answered", answer.text}, {"over", text_at(told, "transport")}}});
-  scene.expect(number_at(told, "ranks") == static_cast<double>(venue.cluster().nodes.size()),
-               "every node holds its part of the model");
-  scene.expect(!answer.tokens.empty(), "the model answers");
-  tell_speed(scene, told);
-  venue.answer = answer;
-  if (venue.lab()) compare_with_one_node(venue, scene);
+  phase_run.print(fmt::format("{} {}", kPrompt, answer.text));
+  phase_run.block(
+      report::HtmlFacts{{{"asked", kPrompt}, {"answered", answer.text}, {"over", text_at(told, "transport")}}});
+  phase_run.expect(number_at(told, "ranks") == static_cast<double>(environment.cluster().nodes.size()),
+                   "every node holds its part of the model");
+  phase_run.expect(!answer.tokens.empty(), "the model answers");
+  report_speed(environment, phase_run, told);
+  environment.answer = answer;
+  if (environment.lab()) compare_with_one_node(environment, phase_run);
 }
 
-}  // namespace yoke
+}  // namespace yoke::gameday

@@ -7,83 +7,118 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::gameday {
 namespace {
 
 // What was given is never changed. What it would take is a command that a person can give.
-std::optional<std::string> why_no_handshake(const Venue& venue) {
-  if (!venue.has_own_lab())
+std::optional<std::string> why_no_handshake(const Environment& environment) {
+  if (!environment.has_own_lab())
     return "what was given is not changed; 'yoke link setup --dry-run' shows what setup would do";
-  return venue.why_no_network();
+  return environment.why_no_network();
 }
 
-std::optional<std::string> why_no_halves(const Venue& venue) {
-  const std::vector<ClusterNode> nodes = venue.cluster().nodes;
-  if (nodes.size() >= 2 && nodes.front().halves.size() >= 2) return std::nullopt;
-  return "the cluster file does not name two halves of two nodes";
+std::optional<std::string> why_no_rails(const Environment& environment) {
+  const std::vector<spec::ClusterNode> nodes = environment.cluster().nodes;
+  if (nodes.size() >= 2 && nodes.front().rails.size() >= 2) return std::nullopt;
+  return "the cluster file does not name two rails of two nodes";
 }
 
-std::optional<std::string> why_no_peers(const Venue& venue) {
-  if (venue.cluster().nodes.size() >= 2) return std::nullopt;
+std::optional<std::string> why_no_peers(const Environment& environment) {
+  if (environment.cluster().nodes.size() >= 2) return std::nullopt;
   return "one node alone has nobody to exchange with";
 }
 
-std::optional<std::string> why_no_model(const Venue& venue) {
-  if (venue.options().model) return std::nullopt;
-  return venue.lab() ? "there is no model: name its folder with --model DIR"
-                     : "on a cluster a model must be named that lies on every node: --model DIR";
+std::optional<std::string> why_no_model(const Environment& environment) {
+  if (environment.options().model) return std::nullopt;
+  return environment.lab() ? "there is no model: name its folder with --model DIR"
+                           : "on a cluster a model must be named that lies on every node: --model DIR";
 }
 
-std::optional<std::string> why_no_answer(const Venue& venue) {
-  if (venue.answer) return std::nullopt;
-  return why_no_model(venue).value_or("there is no whole answer to compare with");
+std::optional<std::string> why_no_broken_run(const Environment& environment) {
+  const auto faults = environment.why_no_faults();
+  return faults ? faults : why_no_model(environment);
+}
+
+std::optional<std::string> why_no_answer(const Environment& environment) {
+  if (environment.answer) return std::nullopt;
+  return why_no_model(environment).value_or("there is no whole answer to compare with");
 }
 
 }  // namespace
 
 std::span<const Phase> all_phases() {
   static const std::vector<Phase> phases = {
-      {.name = "lab", .title = "The nodes, and how they are cabled", .play = play_lab},
+      {.name = "lab", .title = "The nodes, and how they are cabled", .play = run_lab_phase},
       {.name = "handshake",
-       .title = "Machines from the factory find each other and are set up",
+       .title = "New machines are discovered and set up",
        .needs = {"lab"},
-       .play = play_handshake,
+       .play = run_handshake_phase,
        .why_not = why_no_handshake},
       {.name = "reach",
        .title = "ssh reaches every node without a question",
        .needs = {"lab", "handshake"},
-       .play = play_reach},
-      {.name = "prove",
-       .title = "Each half alone, both together, and nothing to be found",
+       .play = run_reach_phase},
+      {.name = "servers",
+       .title = "Each server is whole: GPUs, NVLink, rails, driver, diagnostic",
        .needs = {"lab", "handshake", "reach"},
-       .play = play_prove,
-       .why_not = why_no_halves},
+       .play = run_servers_phase,
+       .why_not = why_no_servers},
+      {.name = "prove",
+       .title = "Link test and check",
+       .needs = {"lab", "handshake", "reach"},
+       .play = run_prove_phase,
+       .why_not = why_no_rails},
       {.name = "all-reduce",
        .title = "The all-reduce of all nodes against the link's limit",
        .needs = {"lab", "handshake", "reach"},
-       .play = play_all_reduce,
+       .play = run_all_reduce_phase,
        .why_not = why_no_peers},
+      {.name = "inside",
+       .title = "The all-reduce in one server over NVLink, and of all servers",
+       .needs = {"lab", "handshake", "reach"},
+       .play = run_inside_phase,
+       .why_not = why_no_nvlink},
+      {.name = "plan",
+       .title = "What the plan expects of the model, with constants measured here",
+       .needs = {"lab", "handshake", "reach"},
+       .play = run_plan_phase,
+       .why_not = why_no_model},
       {.name = "model",
        .title = "A model that one node refuses runs on all of them",
        .needs = {"lab", "handshake", "reach"},
-       .play = play_model,
+       .play = run_model_phase,
        .why_not = why_no_model},
       {.name = "kill",
        .title = "A rank is killed in mid-answer, and the answer goes on",
        .needs = {"model"},
-       .play = play_kill,
+       .play = run_kill_phase,
        .why_not = why_no_answer},
-      {.name = "fault",
-       .title = "A half pulled and a half slowed are found, named and healed",
+      {.name = "serve",
+       .title = "Eight clients stream, a rank is killed, and nothing is lost",
        .needs = {"lab", "handshake", "reach"},
-       .play = play_fault,
-       .why_not = [](const Venue& venue) { return venue.why_no_faults(); }},
+       .play = run_serve_phase,
+       .why_not = why_no_model},
+      {.name = "fault",
+       .title = "A pulled rail and a slow rail are found, named and repaired",
+       .needs = {"lab", "handshake", "reach"},
+       .play = run_fault_phase,
+       .why_not = [](const Environment& environment) { return environment.why_no_faults(); }},
       {.name = "cut",
        .title = "Half of the cable is cut, and the work goes on",
        .needs = {"lab", "handshake", "reach"},
-       .play = play_cut,
-       .why_not = [](const Venue& venue) { return venue.why_no_faults(); }},
-      {.name = "clean-up", .title = "What was started is ended", .play = play_clean_up},
+       .play = run_cut_phase,
+       .why_not = [](const Environment& environment) { return environment.why_no_faults(); }},
+      {.name = "why",
+       .title = "Half of the cable is dark, and 'yoke why' names the half",
+       .needs = {"lab", "handshake", "reach"},
+       .play = run_why_phase,
+       .why_not = why_no_broken_run},
+      {.name = "batch",
+       .title = "Ten lines of a batch over a rank that is killed",
+       .needs = {"lab", "handshake", "reach"},
+       .play = run_batch_phase,
+       .why_not = why_no_broken_run},
+      {.name = "clean-up", .title = "What was started is ended", .play = run_clean_up_phase},
   };
   return phases;
 }
@@ -110,4 +145,4 @@ std::vector<const Phase*> choose_phases(const std::vector<std::string>& names) {
   return chosen;
 }
 
-}  // namespace yoke
+}  // namespace yoke::gameday

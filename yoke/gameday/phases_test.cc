@@ -6,7 +6,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::gameday {
 namespace {
 
 using testing::Contains;
@@ -33,6 +33,7 @@ TEST(Phases, AreAllPlayedWhereNoneIsNamed) { EXPECT_EQ(choose_phases({}).size(),
 
 TEST(Phases, ComeWithWhatTheyNeedInTheStorysOrderAndTheCleanUp) {
   EXPECT_THAT(names_of(choose_phases({"kill"})), ElementsAre("lab", "handshake", "reach", "model", "kill", "clean-up"));
+  EXPECT_THAT(names_of(choose_phases({"serve"})), ElementsAre("lab", "handshake", "reach", "serve", "clean-up"));
   EXPECT_THAT(names_of(choose_phases({"all-reduce", "lab", "all-reduce"})),
               ElementsAre("lab", "handshake", "reach", "all-reduce", "clean-up"));
 }
@@ -50,11 +51,11 @@ TEST(Phases, ThatUseTheNodesNeedAllThatMakesThem) {
 TEST(Phases, HandshakeIsPlayedOnlyWhereNodesAreItsOwnAndHaveInterfaces) {
   const Phase& handshake = *choose_phases({"handshake"}).at(1);
   ASSERT_EQ(handshake.name, "handshake");
-  Venue venue({.program = "/bin/false"});
-  EXPECT_EQ(handshake.why_not(venue), std::nullopt);
-  venue.lab_lacks({"memory limit: none", "network: loopback"});
-  EXPECT_THAT(handshake.why_not(venue).value_or(""), HasSubstr("network: loopback"));
-  const Venue given({.program = "/bin/false", .cluster_file = "cluster.yaml"});
+  Environment environment({.program = "/bin/false"});
+  EXPECT_EQ(handshake.why_not(environment), std::nullopt);
+  environment.lab_lacks({"memory limit: none", "network: loopback"});
+  EXPECT_THAT(handshake.why_not(environment).value_or(""), HasSubstr("network: loopback"));
+  const Environment given({.program = "/bin/false", .cluster_file = "cluster.yaml"});
   EXPECT_THAT(handshake.why_not(given).value_or(""), HasSubstr("yoke link setup --dry-run"));
 }
 
@@ -67,4 +68,4 @@ TEST(Phases, ThatDoNotExistAreRefusedWithTheNearest) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::gameday

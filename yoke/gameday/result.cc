@@ -6,7 +6,7 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::gameday {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, PlayedCommand& command) {
@@ -31,7 +31,7 @@ void visit_fields(Visitor& visit, PhaseResult& phase) {
   visit.required("why", phase.why);
   visit.required("seconds", phase.seconds);
   visit.required("figures", phase.figures);
-  visit.required("held", phase.held);
+  visit.required("passed_checks", phase.held);
   visit.required("commands", phase.commands);
 }
 
@@ -46,7 +46,7 @@ void visit_fields(Visitor& visit, GamedayResult& result) {
 std::string to_string(Verdict verdict) { return to_document(verdict).text; }
 
 std::string to_string(const Figure& figure) {
-  std::string text = fmt::format("{} {:.4g}", figure.name, figure.value);
+  std::string text = fmt::format("{} {:.3g}", figure.name, figure.value);
   if (!figure.unit.empty()) text += " " + figure.unit;
   if (!figure.note.empty()) text += fmt::format(" ({})", figure.note);
   return text;
@@ -58,9 +58,9 @@ bool GamedayResult::passed() const {
 }
 
 Document to_json(const GamedayResult& result) {
-  Document document = to_document(result);
+  Document document = write_fields(result);
   document.add("passed", Document::boolean(result.passed()));
   return document;
 }
 
-}  // namespace yoke
+}  // namespace yoke::gameday

@@ -10,7 +10,7 @@
 #include "yoke/base/units.h"
 #include "yoke/report/html.h"
 
-namespace yoke {
+namespace yoke::gameday {
 
 enum class Verdict { kPass, kFail, kSkipped };
 constexpr auto enum_names(Verdict) {
@@ -42,7 +42,7 @@ struct PhaseResult {
   std::vector<Figure> figures = {};
   std::vector<std::string> held = {};  // what was expected and came true
   std::vector<PlayedCommand> commands = {};
-  std::vector<HtmlBlock> blocks = {};  // tables, charts and texts for the page
+  std::vector<report::HtmlBlock> blocks = {};  // tables, charts and texts for the page
 };
 
 struct GamedayResult {
@@ -50,10 +50,11 @@ struct GamedayResult {
   std::string started;
   Seconds seconds{};
   std::vector<PhaseResult> phases = {};
+  std::vector<report::HtmlBlock> strip = {};  // plots of the whole day, from a recorded watch
 
   bool passed() const;  // no phase failed
 };
 
 Document to_json(const GamedayResult& result);
 
-}  // namespace yoke
+}  // namespace yoke::gameday

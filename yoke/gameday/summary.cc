@@ -8,7 +8,7 @@
 #include "yoke/base/build_info.h"
 #include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::gameday {
 namespace {
 
 std::string time_of(const PhaseResult& phase) {
@@ -16,20 +16,20 @@ std::string time_of(const PhaseResult& phase) {
 }
 
 // What went wrong first, then the figures.
-std::string told_by(const PhaseResult& phase) {
+std::string reported_by(const PhaseResult& phase) {
   std::vector<std::string> texts;
   if (!phase.why.empty()) texts.push_back(phase.why);
   for (const Figure& figure : phase.figures) texts.push_back(to_string(figure));
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-Table overview(const GamedayResult& result) {
-  Table table{.columns = {{.header = "phase"},
-                          {.header = "verdict"},
-                          {.header = "time", .align = TextAlign::kRight},
-                          {.header = "figures", .fit = ColumnFit::kShrinks}}};
+report::Table overview(const GamedayResult& result) {
+  report::Table table{.columns = {{.header = "phase"},
+                                  {.header = "verdict"},
+                                  {.header = "time", .align = report::TextAlign::kRight},
+                                  {.header = "figures", .fit = report::ColumnFit::kShrinks}}};
   for (const PhaseResult& phase : result.phases)
-    table.rows.push_back({phase.name, to_string(phase.verdict), time_of(phase), told_by(phase)});
+    table.rows.push_back({phase.name, to_string(phase.verdict), time_of(phase), reported_by(phase)});
   return table;
 }
 
@@ -44,55 +44,66 @@ std::string verdict_line(const GamedayResult& result) {
   return fmt::format("{} in {:.0f} s.", text, result.seconds.value);
 }
 
-HtmlNote note_of(const PhaseResult& phase) {
+report::HtmlNote note_of(const PhaseResult& phase) {
   switch (phase.verdict) {
     case Verdict::kPass:
-      return {.tone = NoteTone::kGood, .title = "Passed", .text = fmt::format("{}", fmt::join(phase.held, "; "))};
+      return {
+          .tone = report::NoteTone::kGood, .title = "Passed", .text = fmt::format("{}", fmt::join(phase.held, "; "))};
     case Verdict::kFail:
-      return {.tone = NoteTone::kBad, .title = "Failed", .text = phase.why};
+      return {.tone = report::NoteTone::kBad, .title = "Failed", .text = phase.why};
     case Verdict::kSkipped:
       break;
   }
-  return {.tone = NoteTone::kInfo, .title = "Skipped", .text = phase.why};
+  return {.tone = report::NoteTone::kInfo, .title = "Skipped", .text = phase.why};
 }
 
-void add_phase(HtmlPage& page, const PhaseResult& phase) {
-  page.blocks.push_back(HtmlHeading{phase.title});
+void add_phase(report::HtmlPage& page, const PhaseResult& phase) {
+  page.blocks.push_back(report::HtmlHeading{phase.title});
   page.blocks.push_back(note_of(phase));
-  HtmlFacts figures;
+  report::HtmlFacts figures;
   for (const Figure& figure : phase.figures) {
     const std::string note = figure.note.empty() ? "" : fmt::format(" ({})", figure.note);
-    figures.facts.emplace_back(figure.name, fmt::format("{:.4g} {}{}", figure.value, figure.unit, note));
+    figures.facts.emplace_back(figure.name, fmt::format("{:.3g} {}{}", figure.value, figure.unit, note));
   }
   if (!figures.facts.empty()) page.blocks.push_back(std::move(figures));
   page.blocks.insert(page.blocks.end(), phase.blocks.begin(), phase.blocks.end());
   std::string lines;
   for (const PlayedCommand& command : phase.commands) {
-    lines += fmt::format("# {}, status {}\n$ {}\n", to_string(command.seconds), command.exit_status, command.line);
+    lines +=
+        fmt::format("# {}, status {}\n$ {}\n", yoke::to_string(command.seconds), command.exit_status, command.line);
   }
-  if (!lines.empty()) page.blocks.push_back(HtmlPreformatted{std::move(lines)});
+  if (!lines.empty())
+    page.blocks.push_back(
+        report::HtmlPreformatted{std::move(lines), fmt::format("Commands of this phase: {}", phase.commands.size())});
 }
 
 }  // namespace
 
 std::string summary_text(const GamedayResult& result) {
-  return fmt::format("{}\n{}\n", render_text(overview(result), {.width = 100}), verdict_line(result));
+  return fmt::format("{}\n{}\n", report::render_text(overview(result), report::for_output(100)), verdict_line(result));
 }
 
-HtmlPage gameday_page(const GamedayResult& result) {
-  HtmlPage page{.title = "Game day"};
+report::HtmlPage gameday_page(const GamedayResult& result) {
+  report::HtmlPage page{.title = "Game day"};
   const BuildInfo build = build_info();
-  page.blocks.push_back(HtmlFacts{{{"place", result.place},
-                                   {"began", result.started},
-                                   {"program", fmt::format("yoke {} ({})", build.version, build.commit)}}});
-  page.blocks.push_back(HtmlNote{.tone = result.passed() ? NoteTone::kGood : NoteTone::kBad,
-                                 .title = result.passed() ? "Passed" : "Failed",
-                                 .text = verdict_line(result)});
+  page.blocks.push_back(report::HtmlFacts{{{"place", result.place},
+                                           {"began", result.started},
+                                           {"program", fmt::format("yoke {} ({})", build.version, build.commit)}}});
+  page.blocks.push_back(report::HtmlNote{.tone = result.passed() ? report::NoteTone::kGood : report::NoteTone::kBad,
+                                         .title = result.passed() ? "Passed" : "Failed",
+                                         .text = verdict_line(result)});
   page.blocks.push_back(overview(result));
-  page.blocks.push_back(
-      HtmlParagraph{"Every figure below comes from a command of the program, shown with it: each can be typed again."});
+  page.blocks.push_back(report::HtmlParagraph{
+      "Every figure below comes from a command of the program, shown with it: each can be typed again."});
+  if (!result.strip.empty()) {
+    page.blocks.push_back(report::HtmlHeading{"The day in plots"});
+    page.blocks.push_back(report::HtmlParagraph{
+        "Recorded by 'yoke watch' beside the phases: what the rails carried, tokens and memory, with a mark where a "
+        "finding began. The faults below are among them."});
+    page.blocks.insert(page.blocks.end(), result.strip.begin(), result.strip.end());
+  }
   for (const PhaseResult& phase : result.phases) add_phase(page, phase);
   return page;
 }
 
-}  // namespace yoke
+}  // namespace yoke::gameday

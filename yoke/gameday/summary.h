@@ -5,9 +5,9 @@
 #include "yoke/gameday/result.h"
 #include "yoke/report/html.h"
 
-namespace yoke {
+namespace yoke::gameday {
 
 std::string summary_text(const GamedayResult& result);
-HtmlPage gameday_page(const GamedayResult& result);
+report::HtmlPage gameday_page(const GamedayResult& result);
 
-}  // namespace yoke
+}  // namespace yoke::gameday

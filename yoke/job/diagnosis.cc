@@ -9,7 +9,7 @@
 
 #include "yoke/job/node_answer.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
 // How long evidence waits for a better one: a message over ssh on a loaded machine.
@@ -106,29 +106,29 @@ void Diagnosis::path_changed(const PathReport& report, Instant now) {
   int a = node_of_rank_[static_cast<std::size_t>(report.rank)];
   int b = node_of_rank_[static_cast<std::size_t>(report.peer)];
   if (a > b) std::swap(a, b);
-  const HalfKey key{a, b, report.half};
+  const RailKey key{a, b, report.rail};
   if (report.state == PathState::kBack) {
-    lost_halves_.erase(key);
-    if (told_halves_.erase(key) > 0) {
-      notices_.push_back(fmt::format("half {} between {} and {} is back", report.half,
-                                     nodes_[static_cast<std::size_t>(a)].name,
-                                     nodes_[static_cast<std::size_t>(b)].name));
-    }
+    lost_rails_.erase(key);
+    const std::vector<RailKey> beside = paths_beside(key);
+    const bool last =
+        reported_rails_.erase(key) > 0 &&
+        std::none_of(beside.begin(), beside.end(), [&](const RailKey& path) { return reported_rails_.contains(path); });
+    if (last) notices_.push_back(fmt::format("{} is back", name_of(key)));
     return;
   }
-  if (report.half.empty()) return add_cut(a, b, report, now);
-  lost_halves_.emplace(key, now);
-  const auto lost = std::count_if(lost_halves_.begin(), lost_halves_.end(), [&](const auto& row) {
+  if (report.rail.empty()) return add_cut(a, b, report, now);
+  lost_rails_.emplace(key, now);
+  const auto lost = std::count_if(lost_rails_.begin(), lost_rails_.end(), [&](const auto& row) {
     return std::get<0>(row.first) == a && std::get<1>(row.first) == b;
   });
-  if (lost >= std::max(1, nodes_[static_cast<std::size_t>(a)].halves)) add_cut(a, b, report, now);
+  if (lost >= std::max(1, nodes_[static_cast<std::size_t>(a)].rails)) add_cut(a, b, report, now);
 }
 
 void Diagnosis::add_cut(int a, int b, const PathReport& report, Instant now) {
   lost_a_peer_.insert(report.rank);
   const DiagnosedNode& first = nodes_[static_cast<std::size_t>(a)];
   const DiagnosedNode& second = nodes_[static_cast<std::size_t>(b)];
-  JobCause cause{.kind = CauseKind::kHalvesCut,
+  JobCause cause{.kind = CauseKind::kRailsCut,
                  .node = name_of_rank(report.peer),
                  .rank = report.peer,
                  .error = Error(ErrorCode::kUnavailable, "")};
@@ -140,12 +140,12 @@ void Diagnosis::add_cut(int a, int b, const PathReport& report, Instant now) {
     cause.error = Error(ErrorCode::kUnavailable, fmt::format("rank {} lost rank {} on the same node {}{}", report.rank,
                                                              report.peer, first.name, why));
   } else {
-    cause.half = first.halves > 1 ? "all" : "";
-    const std::string_view what = first.halves == 2 ? "both halves" : first.halves > 2 ? "all halves" : "the network";
+    cause.rail = first.rails > 1 ? "all" : "";
+    const std::string_view what = first.rails == 2 ? "both rails" : first.rails > 2 ? "all rails" : "the network";
     cause.error =
         Error(ErrorCode::kUnavailable,
               fmt::format("{} between {} and {} {} cut, while both nodes live: rank {} lost rank {}{}", what,
-                          first.name, second.name, first.halves >= 2 ? "are" : "is", report.rank, report.peer, why),
+                          first.name, second.name, first.rails >= 2 ? "are" : "is", report.rank, report.peer, why),
               "are the cables plugged in, and does no firewall drop the packets?");
   }
   cause.exit_status = cause.error.exit_status();
@@ -181,31 +181,100 @@ std::optional<JobCause> Diagnosis::verdict(Instant now) const {
   return best->cause;
 }
 
-std::string Diagnosis::halves_left(int a, int b) const {
-  std::vector<std::string> left;
-  for (int i = 0; i < nodes_[static_cast<std::size_t>(a)].halves; ++i) {
-    const std::string name = half_name(static_cast<std::size_t>(i));
-    if (!lost_halves_.contains({a, b, name})) left.push_back(name);
+std::vector<Diagnosis::Wire> Diagnosis::wires(int a, int b) const {
+  const auto& ours = nodes_[static_cast<std::size_t>(a)].places;
+  const auto& theirs = nodes_[static_cast<std::size_t>(b)].places;
+  std::vector<Wire> found;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    // Both rails may be in one network: then place by place.
+    if (i < theirs.size() && theirs[i].network == ours[i].network) {
+      found.push_back({i, i});
+      continue;
+    }
+    const auto j =
+        std::find_if(theirs.begin(), theirs.end(), [&](const auto& rail) { return rail.network == ours[i].network; });
+    if (j != theirs.end()) found.push_back({i, static_cast<std::size_t>(j - theirs.begin())});
   }
-  return fmt::format("{} {}", left.size() == 1 ? "half" : "halves", fmt::join(left, ", "));
+  return found;
+}
+
+// The path of rail i goes from the i-th rail of one node to the i-th of the other. In a ring those may be at other
+// cables: setup's routes lead it over the rail of the same half of the cable between the two.
+std::optional<Diagnosis::Wire> Diagnosis::wire_of(const RailKey& path) const {
+  const auto& [a, b, rail] = path;
+  const std::vector<Wire> found = wires(a, b);
+  if (found.empty() || rail.size() != 1 || rail[0] < 'A' || rail[0] > 'Z') return std::nullopt;
+  return found[static_cast<std::size_t>(rail[0] - 'A') % found.size()];
+}
+
+std::vector<Diagnosis::RailKey> Diagnosis::paths_beside(const RailKey& path) const {
+  const auto& [a, b, rail] = path;
+  const auto wire = wire_of(path);
+  if (!wire) return {path};
+  std::vector<RailKey> beside;
+  for (int i = 0; i < nodes_[static_cast<std::size_t>(a)].rails; ++i) {
+    RailKey other{a, b, rail_name(static_cast<std::size_t>(i))};
+    if (wire_of(other) == wire) beside.push_back(std::move(other));
+  }
+  return beside;
+}
+
+// "rail B between spark-1 and spark-2"; where the ends have different letters, "rail B of spark-1 (enP2p1s0f0np0, to
+// rail D of spark-2)".
+std::string Diagnosis::name_of(const RailKey& path) const {
+  const auto& [a, b, rail] = path;
+  const DiagnosedNode& first = nodes_[static_cast<std::size_t>(a)];
+  const DiagnosedNode& second = nodes_[static_cast<std::size_t>(b)];
+  const auto wire = wire_of(path);
+  if (!wire || wire->at_a == wire->at_b) return fmt::format("rail {} between {} and {}", rail, first.name, second.name);
+  return fmt::format("rail {} of {} ({}, to rail {} of {})", rail_name(wire->at_a), first.name,
+                     first.places[wire->at_a].interface, rail_name(wire->at_b), second.name);
+}
+
+std::vector<std::string> Diagnosis::rails_left(int a, int b) const {
+  std::vector<std::string> left;
+  for (int i = 0; i < nodes_[static_cast<std::size_t>(a)].rails; ++i) {
+    const RailKey path{a, b, rail_name(static_cast<std::size_t>(i))};
+    const auto wire = wire_of(path);
+    std::string name = wire ? rail_name(wire->at_a) : std::get<2>(path);
+    if (!lost_rails_.contains(path) && std::find(left.begin(), left.end(), name) == left.end())
+      left.push_back(std::move(name));
+  }
+  return left;
+}
+
+// One notice for a cable's rail, whatever number of paths used it.
+void Diagnosis::notice_cut(const RailKey& path) {
+  const std::vector<RailKey> beside = paths_beside(path);
+  const bool whole = std::all_of(beside.begin(), beside.end(), [&](const RailKey& other) {
+    return lost_rails_.contains(other) && !reported_rails_.contains(other);
+  });
+  const auto& [a, b, rail] = path;
+  const std::string name =
+      whole ? name_of(path)
+            : fmt::format("the path of rail {} between {} and {}", rail, nodes_[static_cast<std::size_t>(a)].name,
+                          nodes_[static_cast<std::size_t>(b)].name);
+  if (whole)
+    reported_rails_.insert(beside.begin(), beside.end());
+  else
+    reported_rails_.insert(path);
+  const std::vector<std::string> left = rails_left(a, b);
+  notices_.push_back(
+      fmt::format("{} is cut: going on with {} {}", name, left.size() == 1 ? "rail" : "rails", fmt::join(left, ", ")));
 }
 
 std::vector<std::string> Diagnosis::take_notices(Instant now) {
-  for (const auto& [key, since] : lost_halves_) {
-    // With a graver cause at hand the half is but a consequence.
-    if (!evidence_.empty() || !after(now, since, kSettleTime) || !told_halves_.insert(key).second) continue;
-    const auto& [a, b, half] = key;
-    notices_.push_back(fmt::format("half {} between {} and {} is cut: going on with {}", half,
-                                   nodes_[static_cast<std::size_t>(a)].name, nodes_[static_cast<std::size_t>(b)].name,
-                                   halves_left(a, b)));
+  for (const auto& [key, since] : lost_rails_) {
+    // With a graver cause at hand the rail is but a consequence.
+    if (evidence_.empty() && after(now, since, kSettleTime) && !reported_rails_.contains(key)) notice_cut(key);
   }
   return std::exchange(notices_, {});
 }
 
-void Diagnosis::begin_anew() {
+void Diagnosis::reset() {
   evidence_.clear();
   lost_a_peer_.clear();
-  lost_halves_.clear();  // the new group finds out anew; what was told stays told
+  lost_rails_.clear();  // the new group finds out again; what was reported is not repeated
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -14,7 +14,7 @@
 #include "yoke/base/text.h"
 #include "yoke/job/job_loop.h"
 
-namespace yoke {
+namespace yoke::job {
 using namespace literals;
 namespace {
 
@@ -40,6 +40,8 @@ JobSpec checked(JobSpec spec) {
   for (const std::string& word : spec.argv) check_travels(word, "an argument of the program");
   for (const Variable& variable : spec.environment) check_travels(variable.value, "the value of " + variable.name);
   for (const JobNode& node : spec.nodes) {
+    for (const std::string& word : node.argv) check_travels(word, "an argument of the program");
+    for (const Variable& variable : node.environment) check_travels(variable.value, "the value of " + variable.name);
     if (node.ranks >= 1) continue;
     throw Error(ErrorCode::kUsage, fmt::format("{} ranks on {} make no job", node.ranks, node.node.name),
                 "one rank for each node is the least");
@@ -93,7 +95,7 @@ class Shower {
     if (found == lines_.end()) return;
     LineBuffer& buffer = found->second;
     while (const auto line = buffer.take_line(LineBuffer::More::kMayCome)) {
-      give(node, rank, stream, *line, line->size() < LineBuffer::kLineMost);
+      give(node, rank, stream, *line, line->size() < LineBuffer::kMaxLine);
     }
     if (more == LineBuffer::More::kMayCome) return;
     while (const auto line = buffer.take_line(more)) give(node, rank, stream, *line, false);
@@ -115,7 +117,7 @@ class Shower {
 
 }  // namespace
 
-std::vector<JobNode> spread_ranks(const std::vector<ClusterNode>& nodes, int ranks) {
+std::vector<JobNode> spread_ranks(const std::vector<spec::ClusterNode>& nodes, int ranks) {
   if (ranks > limits::kRanks) {
     throw Error(ErrorCode::kInvalid, fmt::format("a job of {} ranks: at most {} are possible", ranks, limits::kRanks));
   }
@@ -128,7 +130,7 @@ std::vector<JobNode> spread_ranks(const std::vector<ClusterNode>& nodes, int ran
   return placed;
 }
 
-ClusterNode this_machine() {
+spec::ClusterNode this_machine() {
   char name[256] = {};
   if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return {.name = "here", .address = "127.0.0.1"};
   return {.name = name, .address = "127.0.0.1"};
@@ -187,10 +189,10 @@ JobOutcome Job::wait() {
   if (loop_->spec().on_idle) loop_->spec().on_idle();
   loop_->note_shown();
   if (const auto interrupt = loop_->interrupt()) {
-    if (interrupt_signal() == 0) HeldInterrupts::raise_again(*interrupt);
+    if (interrupt_signal() == 0) DeferredSignals::redeliver(*interrupt);
     throw_if_interrupted();
   }
   return loop_->outcome();
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -24,22 +24,25 @@
 #include "yoke/job/job_messages.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
-
+namespace yoke::fleet {
 class Node;  // yoke/fleet/node.h
+}
+namespace yoke::job {
 
 struct JobNode {
-  ClusterNode node;
+  spec::ClusterNode node;
   int ranks = 1;
+  std::vector<Variable> environment = {};  // of its ranks; before that of the spec, which wins
+  std::vector<std::string> argv = {};      // of its ranks, in place of the spec's; empty: the spec's
   friend bool operator==(const JobNode&, const JobNode&) = default;
 };
 
 // So many ranks over the nodes: all of one node before the next, as evenly as it goes, so that ranks of a node have
 // neighbouring numbers. Nodes that get none are left out.
-std::vector<JobNode> spread_ranks(const std::vector<ClusterNode>& nodes, int ranks);
+std::vector<JobNode> spread_ranks(const std::vector<spec::ClusterNode>& nodes, int ranks);
 
 // This machine, as the only node of a job without a cluster.
-ClusterNode this_machine();
+spec::ClusterNode this_machine();
 
 enum class JobPolicy {
   kStop,     // the first failure ends the job
@@ -53,7 +56,7 @@ enum class CauseKind {
   kRankKilled,       // by a signal
   kOutOfMemory,      // killed by the kernel, whose count of such kills grew
   kRankStopped,      // stands still: SIGSTOP
-  kHalvesCut,        // all halves between two nodes that both live
+  kRailsCut,         // all rails between two nodes that both live
   kGroupLost,        // a rank left its group, and nothing explains why
   kNodeDead,         // its channel is lost and it does not answer by any way
   kChannelGone,      // its channel is lost, but the node answers
@@ -65,7 +68,7 @@ constexpr auto enum_names(CauseKind) {
   using K = CauseKind;
   return std::array{std::pair{"not-started", K::kNotStarted},   std::pair{"rank-exited", K::kRankExited},
                     std::pair{"rank-killed", K::kRankKilled},   std::pair{"out-of-memory", K::kOutOfMemory},
-                    std::pair{"rank-stopped", K::kRankStopped}, std::pair{"halves-cut", K::kHalvesCut},
+                    std::pair{"rank-stopped", K::kRankStopped}, std::pair{"rails-cut", K::kRailsCut},
                     std::pair{"group-lost", K::kGroupLost},     std::pair{"node-dead", K::kNodeDead},
                     std::pair{"channel-gone", K::kChannelGone}, std::pair{"supervisor-ended", K::kSupervisorEnded},
                     std::pair{"stopped", K::kStopped},          std::pair{"time-limit", K::kTimeLimit}};
@@ -74,9 +77,9 @@ std::string_view to_string(CauseKind kind);
 
 struct JobCause {
   CauseKind kind = CauseKind::kRankExited;
-  std::string node = {};         // where it happened; of kHalvesCut one end
+  std::string node = {};         // where it happened; of kRailsCut one end
   std::optional<int> rank = {};  // who it happened to
-  std::string half = {};
+  std::string rail = {};
   int exit_status = 1;  // what the command exits with
   Error error;          // the sentence for people, and what to do
 };
@@ -89,7 +92,7 @@ struct RankOutput {
   bool line_ended = true;  // false: the last line had no newline, or is longer than 1 MiB and goes on
 };
 
-// What happens while the job goes on: "half B between spark-1 and spark-2 is cut: going on with half A".
+// What happens while the job goes on: "rail B between spark-1 and spark-2 is cut: going on with rail A".
 struct JobEvent {
   enum class Kind { kNotice, kRanksStarted, kReady, kRestart } kind = Kind::kNotice;
   std::string text;
@@ -115,8 +118,9 @@ struct JobSpec {
   std::vector<Variable> environment = {};  // added to what docs/jobs.md lists
   std::optional<std::string> folder = {};  // of each node; the working folder of the head where a node has it
   JobPolicy policy = JobPolicy::kStop;
-  int restarts_most = 3;  // within restart_window; one more ends the job
+  int restarts_max = 3;  // within restart_window; one more ends the job
   Seconds restart_window{60};
+  int restarts_total = 100;                // over the whole job, unless restarts_max is more
   std::optional<Seconds> time_limit = {};  // for the whole of it
   Seconds grace{1};                        // between SIGTERM and SIGKILL
   bool oversubscribe = false;              // more than four ranks for each core are let pass
@@ -128,7 +132,7 @@ struct JobSpec {
   std::function<void()> on_idle = {};  // all that has come was given: the moment to flush what was collected
   std::filesystem::path program = "/proc/self/exe";  // whose part the supervisors are
   // Nodes, by their names, that the command has reached already; the others the job reaches itself.
-  std::vector<std::shared_ptr<Node>> reached = {};
+  std::vector<std::shared_ptr<fleet::Node>> reached = {};
 };
 
 struct JobOutcome {
@@ -155,4 +159,4 @@ class Job {
   std::unique_ptr<JobLoop> loop_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -7,7 +7,7 @@
 #include "yoke/base/interrupt.h"
 #include "yoke/job/job_loop.h"
 
-namespace yoke {
+namespace yoke::job {
 using namespace literals;
 namespace {
 
@@ -15,11 +15,17 @@ namespace {
 constexpr Seconds kEndLimit{4};
 constexpr Seconds kShowLimit{1};
 
+bool is_lasting_refusal(int exit_status) {
+  using E = ErrorCode;
+  const auto codes = {E::kUsage, E::kInvalid, E::kNotFound, E::kPermission, E::kUnsupported};
+  return std::any_of(codes.begin(), codes.end(), [&](E code) { return info(code).exit_status == exit_status; });
+}
+
 }  // namespace
 
-void JobLoop::look_around() {
-  look_for_interrupts();
-  look_at_the_clock();
+void JobLoop::poll_once() {
+  check_interrupts();
+  check_time_limit();
   const bool alive = phase_ == Phase::kStarting || phase_ == Phase::kRunning;
   if (stop_wanted_ && alive) {
     begin_end(JobCause{.kind = CauseKind::kStopped,
@@ -35,14 +41,14 @@ void JobLoop::look_around() {
     } else if (!diagnosis_->has_evidence() &&
                std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.is_over(); })) {
       begin_end(std::nullopt);
-    } else if (auto vain = find_vain_wait()) {
+    } else if (auto vain = find_useless_wait()) {
       begin_end(std::move(vain));
     }
   }
   if (phase_ == Phase::kEnding) take_end();
 }
 
-void JobLoop::look_for_interrupts() {
+void JobLoop::check_interrupts() {
   if (!held_) return;
   const std::optional<int> number = held_->take();
   if (number) {
@@ -50,7 +56,7 @@ void JobLoop::look_for_interrupts() {
     if (++interrupts_taken_ >= 3) _exit(128 + *number);
     if (!interrupt_) interrupt_ = number;
     // While nodes are being reached there is nothing to end gently, but a login to break off.
-    if (phase_ == Phase::kStarting) HeldInterrupts::raise_again(*number);
+    if (phase_ == Phase::kStarting) DeferredSignals::redeliver(*number);
   } else if (!interrupt_ && interrupt_signal() != 0) {
     interrupt_ = interrupt_signal();
   }
@@ -60,14 +66,14 @@ void JobLoop::look_for_interrupts() {
                      .error = Error(ErrorCode::kInterrupted, "the job was interrupted")});
 }
 
-void JobLoop::look_at_the_clock() {
+void JobLoop::check_time_limit() {
   if (!time_limit_.expired() || phase_ == Phase::kEnding || phase_ == Phase::kDone) return;
-  const Error error(ErrorCode::kTimeout, fmt::format("the job took longer than {}", to_string(*spec_.time_limit)),
+  const Error error(ErrorCode::kTimeout, fmt::format("the job took longer than {}", yoke::to_string(*spec_.time_limit)),
                     "give it a longer --timeout");
   begin_end(JobCause{.kind = CauseKind::kTimeLimit, .exit_status = error.exit_status(), .error = error});
 }
 
-void JobLoop::tell_all(const Message& message) {
+void JobLoop::notify_all(const Message& message) {
   for (Node& node : nodes_) {
     if (node.hello && !node.lost && !node.gone) node.channel->send(message);
   }
@@ -81,26 +87,26 @@ void JobLoop::take_join(const Join& join) {
   if (rank.in_group) diagnosis_->group_left(join, real_clock().now());
   rank.in_group = false;
   rank.join = join;
-  tell_membership();
+  send_membership();
 }
 
-void JobLoop::tell_membership() {
+void JobLoop::send_membership() {
   const bool complete = std::all_of(ranks_.begin(), ranks_.end(),
                                     [](const Rank& rank) { return rank.join && !rank.restarting && !rank.ended; });
   if (!complete || diagnosis_->has_evidence()) return;
-  Membership membership{.epoch = ++epoch_, .token = token_, .members = {}};
+  spec::Membership membership{.epoch = ++epoch_, .token = token_, .members = {}};
   reports_from_ = epoch_;
   for (Rank& rank : ranks_) {
     membership.members.push_back({node_name(rank.node), rank.join->endpoints});
     rank.join.reset();
     rank.in_group = true;
   }
-  tell_all(membership_message(membership));
+  notify_all(membership_message(membership));
 }
 
-// Who has ended well does not come again: a rank that was started anew, or that others left behind, would wait for it
+// Who has ended well does not come again: a rank that was started again, or that others left behind, would wait for it
 // for ever.
-std::optional<JobCause> JobLoop::find_vain_wait() const {
+std::optional<JobCause> JobLoop::find_useless_wait() const {
   const auto waiting = std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.join; });
   const auto over =
       std::find_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.is_over() && !rank.is_missing(); });
@@ -122,22 +128,27 @@ void JobLoop::handle_cause(const JobCause& cause) {
   if (spec_.policy == JobPolicy::kStop || !may_restart(cause)) return begin_end(cause);
   const Instant now = real_clock().now();
   std::erase_if(restarts_, [&](Instant at) { return to_seconds(now - at) > spec_.restart_window; });
-  if (static_cast<int>(restarts_.size()) >= spec_.restarts_most) {
+  const int total = std::max(spec_.restarts_total, spec_.restarts_max);
+  const bool too_often = static_cast<int>(restarts_.size()) >= spec_.restarts_max;
+  if (too_often || outcome_.restarts >= total) {
+    const std::string limit =
+        too_often
+            ? fmt::format("{} restarts within {} are the most", spec_.restarts_max, to_string(spec_.restart_window))
+            : fmt::format("it was restarted {} times, which is the limit for one job", outcome_.restarts);
     JobCause last = cause;
-    last.error = Error(cause.error.code(),
-                       fmt::format("{} ({} restarts within {} are the most)", cause.error.message(),
-                                   spec_.restarts_most, to_string(spec_.restart_window)),
-                       cause.error.hint());
+    last.error = Error(cause.error.code(), fmt::format("{} ({})", cause.error.message(), limit), cause.error.hint());
     return begin_end(std::move(last));
   }
   restarts_.push_back(now);
   restart(cause);
 }
 
-// A dead node or a cut cable is not mended by starting anything.
+// A dead node or a cut cable is not mended by starting anything, and neither is what yoke itself refuses: an input that
+// is wrong, missing, closed to it or not supported here stays so.
 bool JobLoop::may_restart(const JobCause& cause) {
   switch (cause.kind) {
     case CauseKind::kRankExited:
+      return !spec_.own_program || !is_lasting_refusal(cause.exit_status);
     case CauseKind::kRankKilled:
     case CauseKind::kOutOfMemory:
     case CauseKind::kRankStopped:
@@ -152,7 +163,7 @@ bool JobLoop::may_restart(const JobCause& cause) {
 
 void JobLoop::restart(const JobCause& cause) {
   ++outcome_.restarts;
-  tell_all(error_message(MessageType::kAbort, cause.error));
+  notify_all(error_message(MessageType::kAbort, cause.error));
   std::vector<RankList> missing(nodes_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     Rank& rank = ranks_[i];
@@ -174,13 +185,13 @@ void JobLoop::restart(const JobCause& cause) {
       node.channel->send(to_message(MessageType::kRestart, missing[i]));
     }
   }
-  diagnosis_->begin_anew();
+  diagnosis_->reset();
   reports_from_ = epoch_ + 1;
   notice({JobEvent::Kind::kRestart,
-          fmt::format("{}: starting again what is missing ({} of {} within {})", cause.error.message(),
-                      restarts_.size(), spec_.restarts_most, to_string(spec_.restart_window)),
+          fmt::format("{}: restarting the lost ranks ({} of {} within {})", cause.error.message(), restarts_.size(),
+                      spec_.restarts_max, yoke::to_string(spec_.restart_window)),
           cause.rank});
-  tell_membership();
+  send_membership();
 }
 
 // ---- the end
@@ -189,7 +200,7 @@ void JobLoop::begin_end(std::optional<JobCause> cause) {
   if (phase_ == Phase::kEnding || phase_ == Phase::kDone) return;
   phase_ = Phase::kEnding;
   end_deadline_ = Deadline::after(spec_.grace + kEndLimit);
-  tell_all(cause ? error_message(MessageType::kStop, cause->error) : Message{MessageType::kStop});
+  notify_all(cause ? error_message(MessageType::kStop, cause->error) : Message{MessageType::kStop});
   for (Node& node : nodes_) {
     if (!node.hello || node.lost) node.channel->finish();
   }
@@ -206,7 +217,7 @@ void JobLoop::take_end() {
   }
 }
 
-// The ranks are gone, but whoever shows their output may be held up by a reader that does not read (a pager). An
+// The ranks are gone, but the one that shows their output may be held up by a reader that does not read (a pager). An
 // interrupt then has nobody else to take it, and must still end the program.
 void JobLoop::wait_until_shown(std::optional<int> interrupt) {
   std::optional<Deadline> patience;
@@ -219,4 +230,4 @@ void JobLoop::wait_until_shown(std::optional<int> interrupt) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -5,11 +5,11 @@
 #include "yoke/job/node_answer.h"
 #include "yoke/job/rank_channel.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
-std::string address_for_others(const ClusterNode& node) {
-  return node.halves.empty() ? node.address : to_string(node.halves.front().address.address);
+std::string address_for_others(const spec::ClusterNode& node) {
+  return node.rails.empty() ? node.address : yoke::to_string(node.rails.front().address.address);
 }
 
 }  // namespace
@@ -29,9 +29,9 @@ Master choose_master(const std::vector<JobNode>& nodes) {
 std::vector<RankStart> rank_starts(const JobSpec& spec, std::size_t node, int first_rank, int size,
                                    const Master& master) {
   const JobNode& place = spec.nodes[node];
-  std::vector<HalfAddress> halves;
-  for (std::size_t i = 0; i < place.node.halves.size(); ++i) {
-    halves.push_back({half_name(i), to_string(place.node.halves[i].address.address)});
+  std::vector<RailAddress> rails;
+  for (std::size_t i = 0; i < place.node.rails.size(); ++i) {
+    rails.push_back({rail_name(i), yoke::to_string(place.node.rails[i].address.address)});
   }
   std::vector<RankStart> starts;
   for (int local = 0; local < place.ranks; ++local) {
@@ -47,7 +47,7 @@ std::vector<RankStart> rank_starts(const JobSpec& spec, std::size_t node, int fi
         {"YOKE_LOCAL_SIZE", local_world},
         {"YOKE_NODE", place.node.name},
         {"YOKE_ADDRESS", place.node.address},
-        {"YOKE_HALVES", print_halves(halves)},
+        {"YOKE_RAILS", print_rails(rails)},
         {"RANK", rank},
         {"WORLD_SIZE", world},
         {"LOCAL_RANK", local_rank},
@@ -58,7 +58,7 @@ std::vector<RankStart> rank_starts(const JobSpec& spec, std::size_t node, int fi
         {"ROLE_RANK", rank},
         {"ROLE_WORLD_SIZE", world},
         {"TORCHELASTIC_RUN_ID", spec.name},
-        {"TORCHELASTIC_MAX_RESTARTS", std::to_string(spec.policy == JobPolicy::kRestart ? spec.restarts_most : 0)},
+        {"TORCHELASTIC_MAX_RESTARTS", std::to_string(spec.policy == JobPolicy::kRestart ? spec.restarts_max : 0)},
         {"MASTER_ADDR", master.address},
         {"MASTER_PORT", std::to_string(master.port)},
         // Read by many scripts; Open MPI itself does not take them for a promise. MPICH would take
@@ -68,10 +68,11 @@ std::vector<RankStart> rank_starts(const JobSpec& spec, std::size_t node, int fi
         {"OMPI_COMM_WORLD_LOCAL_RANK", local_rank},
         {"OMPI_COMM_WORLD_NODE_RANK", local_rank},
         {"OMPI_COMM_WORLD_LOCAL_SIZE", local_world}};
+    for (const Variable& variable : place.environment) start.environment.push_back(variable);
     for (const Variable& variable : spec.environment) start.environment.push_back(variable);
     starts.push_back(std::move(start));
   }
   return starts;
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -6,7 +6,7 @@
 
 #include "yoke/job/job.h"
 
-namespace yoke {
+namespace yoke::job {
 
 // Where rank 0 can be found by programs that look for a master: an address that all nodes reach, and a port that was
 // free a moment ago.
@@ -20,4 +20,4 @@ Master choose_master(const std::vector<JobNode>& nodes);
 std::vector<RankStart> rank_starts(const JobSpec& spec, std::size_t node, int first_rank, int size,
                                    const Master& master);
 
-}  // namespace yoke
+}  // namespace yoke::job

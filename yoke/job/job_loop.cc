@@ -10,7 +10,7 @@
 #include "yoke/base/interrupt.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::job {
 using namespace literals;
 namespace {
 
@@ -28,8 +28,15 @@ JobRecord record_of(const JobSpec& spec) {
   JobRecord record{.name = spec.name, .since = utc_now(), .ranks = count_ranks(spec)};
   record.head = living_process(getpid()).value_or(ProcessId{getpid(), 0});
   for (const JobNode& node : spec.nodes) record.nodes.push_back(node.node.name);
-  record.command = to_string(Command{.argv = spec.argv});
+  record.command = yoke::to_string(Command{.argv = spec.argv});
   return record;
+}
+
+DiagnosedNode diagnosed_node(const spec::ClusterNode& node) {
+  DiagnosedNode diagnosed{node.name, static_cast<int>(node.rails.size())};
+  for (const spec::Rail& rail : node.rails)
+    diagnosed.places.push_back({rail.interface, yoke::to_string(rail.address.network())});
+  return diagnosed;
 }
 
 }  // namespace
@@ -39,7 +46,7 @@ JobLoop::JobLoop(JobSpec spec)
       id_(random_token_hex(8)),
       token_(random_token_hex(16)),
       master_(choose_master(spec_.nodes)),
-      program_(std::make_shared<ProgramFile>(spec_.program)),
+      program_(std::make_shared<remote::ProgramFile>(spec_.program)),
       nodes_(spec_.nodes.size()),
       time_limit_(spec_.time_limit ? Deadline::after(*spec_.time_limit) : Deadline::never()),
       credit_(nodes_.size()) {
@@ -49,7 +56,7 @@ JobLoop::JobLoop(JobSpec spec)
   std::vector<int> node_of_rank;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     nodes_[i].first_rank = static_cast<int>(ranks_.size());
-    diagnosed.push_back({spec_.nodes[i].node.name, static_cast<int>(spec_.nodes[i].node.halves.size())});
+    diagnosed.push_back(diagnosed_node(spec_.nodes[i].node));
     for (int rank = 0; rank < spec_.nodes[i].ranks; ++rank) {
       ranks_.push_back({.node = static_cast<int>(i)});
       node_of_rank.push_back(static_cast<int>(i));
@@ -84,7 +91,7 @@ void JobLoop::return_credit(int node, std::int64_t bytes) {
   inbox_.wake();
 }
 
-void JobLoop::tell_credit() {
+void JobLoop::send_credit() {
   const std::lock_guard lock(credit_mutex_);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (credit_[i] > 0) nodes_[i].channel->send(to_message(MessageType::kCredit, Credit{std::exchange(credit_[i], 0)}));
@@ -94,14 +101,16 @@ void JobLoop::tell_credit() {
 void JobLoop::open_channel(std::size_t node) {
   const int index = static_cast<int>(node);
   const int opening = ++nodes_[node].openings;
-  // A node whose channel was lost is reached anew.
-  std::shared_ptr<yoke::Node> reached;
+  // A node whose channel was lost is reached again.
+  std::shared_ptr<yoke::fleet::Node> reached;
   for (const auto& candidate : spec_.reached) {
     if (opening == 1 && candidate->name() == spec_.nodes[node].node.name) reached = candidate;
   }
-  if (!reached) reached = std::make_shared<yoke::Node>(spec_.nodes[node].node, index, NodeOptions{.program = program_});
+  if (!reached)
+    reached =
+        std::make_shared<yoke::fleet::Node>(spec_.nodes[node].node, index, fleet::NodeOptions{.program = program_});
   nodes_[node].channel = std::make_unique<NodeChannel>(
-      ChannelOptions{.index = index, .node = std::move(reached), .mark = fmt::format("{}-{}.", id_, opening)}, inbox_);
+      ChannelOptions{.index = index, .node = std::move(reached), .tag = fmt::format("{}-{}.", id_, opening)}, inbox_);
 }
 
 void JobLoop::fail(const Error& error) {
@@ -115,8 +124,8 @@ void JobLoop::run() {
     while (phase_ != Phase::kDone) {
       auto event = inbox_.pop(Deadline::after(kTurn));
       for (; event; event = inbox_.pop(Deadline::after(0_s))) handle(*event);
-      tell_credit();
-      look_around();
+      send_credit();
+      poll_once();
     }
   } catch (const Error& error) {
     fail(error);
@@ -266,11 +275,11 @@ void JobLoop::greet(std::size_t index, const Hello& hello) {
   if (!spec_.oversubscribe && hello.cores > 0 && ranks > kRanksPerCore * hello.cores) {
     return lose_node(index, CauseKind::kNotStarted,
                      Error(ErrorCode::kUsage,
-                           fmt::format("{} ranks on {} are more than its {} cores take: {} for each are the most",
-                                       ranks, name, hello.cores, kRanksPerCore),
+                           fmt::format("{} ranks on {}: at most {} ({} for each of its {} cores)", ranks, name,
+                                       kRanksPerCore * hello.cores, kRanksPerCore, hello.cores),
                            spec_.oversubscribe_option.empty()
                                ? "ask for fewer"
-                               : fmt::format("ask for fewer, or say {}", spec_.oversubscribe_option)));
+                               : fmt::format("ask for fewer; {} allows more", spec_.oversubscribe_option)));
   }
   node.hello = hello;
   node.channel->send(to_message(MessageType::kHello, ours));
@@ -278,15 +287,15 @@ void JobLoop::greet(std::size_t index, const Hello& hello) {
 }
 
 void JobLoop::send_start(std::size_t index) {
-  nodes_[index].channel->send(
-      to_message(MessageType::kStart, StartRanks{.node = node_name(static_cast<int>(index)),
-                                                 .argv = spec_.argv,
-                                                 .own_program = spec_.own_program,
-                                                 .folder = spec_.folder.value_or(std::filesystem::current_path()),
-                                                 .folder_required = spec_.folder.has_value(),
-                                                 .grace = spec_.grace,
-                                                 .ranks = rank_starts(spec_, index, nodes_[index].first_rank,
-                                                                      static_cast<int>(ranks_.size()), master_)}));
+  nodes_[index].channel->send(to_message(
+      MessageType::kStart, StartRanks{.node = node_name(static_cast<int>(index)),
+                                      .argv = spec_.nodes[index].argv.empty() ? spec_.argv : spec_.nodes[index].argv,
+                                      .own_program = spec_.own_program,
+                                      .folder = spec_.folder.value_or(std::filesystem::current_path()),
+                                      .folder_required = spec_.folder.has_value(),
+                                      .grace = spec_.grace,
+                                      .ranks = rank_starts(spec_, index, nodes_[index].first_rank,
+                                                           static_cast<int>(ranks_.size()), master_)}));
 }
 
 // Nothing is started before every node has answered.
@@ -320,4 +329,4 @@ Error JobLoop::refusals() const {
 
 void JobLoop::notice(JobEvent event) { deliveries_.push({.kind = Delivery::Kind::kEvent, .event = std::move(event)}); }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -12,16 +12,16 @@
 #include <thread>
 #include <vector>
 
+#include "yoke/job/deferred_signals.h"
 #include "yoke/job/diagnosis.h"
-#include "yoke/job/held_interrupts.h"
 #include "yoke/job/job.h"
 #include "yoke/job/job_environment.h"
 #include "yoke/job/job_record.h"
 #include "yoke/job/node_channel.h"
 
-namespace yoke {
+namespace yoke::job {
 
-// From the loop to whoever waits. Bounded by the credit that the nodes have: output is not sent without.
+// From the loop to the one that waits. Bounded by the credit that the nodes have: output is not sent without.
 struct Delivery {
   enum class Kind { kOutput, kRankClosed, kEvent } kind = Kind::kEvent;
   int node = 0;
@@ -98,21 +98,21 @@ class JobLoop {
   void greet(std::size_t node, const Hello& hello);
   void send_start(std::size_t node);
   void fail(const Error& error);
-  void look_around();
-  void look_for_interrupts();
-  void look_at_the_clock();
-  void tell_credit();
+  void poll_once();
+  void check_interrupts();
+  void check_time_limit();
+  void send_credit();
   void wait_until_shown(std::optional<int> interrupt);
   void begin_running();
   void take_join(const Join& join);
-  void tell_membership();
-  std::optional<JobCause> find_vain_wait() const;
+  void send_membership();
+  std::optional<JobCause> find_useless_wait() const;
   void handle_cause(const JobCause& cause);
   bool may_restart(const JobCause& cause);
   void restart(const JobCause& cause);
   void begin_end(std::optional<JobCause> cause);
   void take_end();
-  void tell_all(const Message& message);
+  void notify_all(const Message& message);
   void notice(JobEvent event);
   Rank* find_rank(std::size_t node, int number);
   Error refusals() const;
@@ -120,10 +120,10 @@ class JobLoop {
   JobSpec spec_;
   Inbox inbox_;  // before the channels, which write to it
   Deliveries deliveries_;
-  const std::string id_;     // marks all processes of the job
+  const std::string id_;     // tags all processes of the job
   const std::string token_;  // the secret of its ranks
   Master master_;
-  std::shared_ptr<const ProgramFile> program_;  // of nodes that the job reaches itself
+  std::shared_ptr<const remote::ProgramFile> program_;  // of nodes that the job reaches itself
   std::vector<Node> nodes_;
   std::vector<Rank> ranks_;
   std::optional<Diagnosis> diagnosis_;
@@ -141,9 +141,9 @@ class JobLoop {
   std::mutex credit_mutex_;
   std::vector<std::int64_t> credit_;  // by node: shown, and not yet told
 
-  std::optional<HeldInterrupts> held_;  // none where interrupts are left to the caller
+  std::optional<DeferredSignals> held_;  // none where interrupts are left to the caller
   std::optional<JobRecordFile> record_;
   std::thread thread_;  // last: it uses all of the above
 };
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -7,9 +7,8 @@
 #include "yoke/base/build_info.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/json.h"
-#include "yoke/spec/membership_fields.h"
 
-namespace yoke {
+namespace yoke::job {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, Hello& hello) {
@@ -84,7 +83,7 @@ void visit_fields(Visitor& visit, PathReport& report) {
   visit.required("rank", report.rank);
   visit.required("epoch", report.epoch);
   visit.required("peer", report.peer);
-  visit.optional("half", report.half);
+  visit.optional("rail", report.rail);
   visit.required("state", report.state);
   visit.optional("why", report.why);
 }
@@ -111,7 +110,7 @@ Message to_message(MessageType type, const Payload& payload) {
 
 template <class Payload>
 Payload read_payload(const Message& message) {
-  return from_document<Payload>(parse_json(message.payload, "message"));
+  return from_json<Payload>(parse_json(message.payload, "message"));
 }
 
 template Message to_message(MessageType, const Hello&);
@@ -145,12 +144,12 @@ Error read_error(const Message& message) {
   return Error(ErrorCode::kInternal, payload.message, payload.hint);
 }
 
-Message membership_message(const Membership& membership) {
-  return {MessageType::kMembership, print_json(to_json(membership), JsonLayout::kOneLine)};
+Message membership_message(const spec::Membership& membership) {
+  return {MessageType::kMembership, print_json(spec::to_json(membership), JsonLayout::kOneLine)};
 }
 
-Membership read_membership(const Message& message) {
-  return membership_from_json(parse_json(message.payload, "membership"));
+spec::Membership read_membership(const Message& message) {
+  return from_json<spec::Membership>(parse_json(message.payload, "membership"));
 }
 
 Hello own_hello() {
@@ -162,4 +161,4 @@ Hello own_hello() {
           .cores = CPU_COUNT(&cores)};
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -10,7 +10,7 @@
 #include "yoke/job/message.h"
 #include "yoke/spec/membership.h"
 
-namespace yoke {
+namespace yoke::job {
 
 inline constexpr int kJobProtocol = 1;
 
@@ -79,7 +79,7 @@ struct Credit {
 // A rank asks to be in the next membership.
 struct Join {
   int rank = 0;  // set by the supervisor, which knows whose line it is
-  std::vector<HalfEndpoint> endpoints = {};
+  std::vector<spec::RailEndpoint> endpoints = {};
   std::string why = {};  // of a rank that was in a membership before: what ended that
   friend bool operator==(const Join&, const Join&) = default;
 };
@@ -93,7 +93,7 @@ struct PathReport {
   int rank = 0;   // who says so; set by the supervisor
   int epoch = 0;  // of the group that it is about
   int peer = 0;
-  std::string half = {};  // empty: the peer, by whatever way
+  std::string rail = {};  // empty: the peer, by whatever way
   PathState state = PathState::kLost;
   std::string why = {};
   friend bool operator==(const PathReport&, const PathReport&) = default;
@@ -108,7 +108,7 @@ Message to_message(MessageType type, const Payload& payload);
 template <class Payload>
 Payload read_payload(const Message& message);
 
-Message membership_message(const Membership& membership);
-Membership read_membership(const Message& message);
+Message membership_message(const spec::Membership& membership);
+spec::Membership read_membership(const Message& message);
 
-}  // namespace yoke
+}  // namespace yoke::job

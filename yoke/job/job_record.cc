@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -13,17 +14,24 @@
 #include "yoke/base/held_process.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/json.h"
+#include "yoke/base/log.h"
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace fs = std::filesystem;
 using namespace literals;
+
+}  // namespace yoke::job
+namespace yoke {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, ProcessId& process) {
   visit.required("pid", process.pid);
   visit.required("started", process.started);
 }
+
+}  // namespace yoke
+namespace yoke::job {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, JobRecord& record) {
@@ -37,16 +45,19 @@ void visit_fields(Visitor& visit, JobRecord& record) {
 
 namespace {
 
-fs::path jobs_folder() {
-  fs::path folder = user_runtime_dir() / "jobs";
+fs::path private_folder(const char* name) {
+  fs::path folder = user_runtime_dir() / name;
   make_private_folder(folder);
   return folder;
 }
 
+fs::path jobs_folder() { return private_folder("jobs"); }
+fs::path commands_folder() { return private_folder("commands"); }
+
 bool is_alive(const ProcessId& process) { return living_process(process.pid) == process; }
 
 Result<JobRecord> read_record(const fs::path& file) {
-  return try_to([&] { return from_document<JobRecord>(parse_json(read_file(file), file.native())); });
+  return try_to([&] { return from_json<JobRecord>(parse_json(read_file(file), file.native())); });
 }
 
 // Between looking for a name and taking it nobody else does.
@@ -57,7 +68,7 @@ FileLock lock_jobs() {
 
 }  // namespace
 
-Document to_json(const JobRecord& record) { return to_document(record); }
+Document to_json(const JobRecord& record) { return write_fields(record); }
 
 JobRecordFile::JobRecordFile(const JobRecord& record)
     : path_(jobs_folder() / (record.name + ".json")), head_(record.head) {
@@ -75,9 +86,12 @@ JobRecordFile::~JobRecordFile() {
   fs::remove(path_, ignored);
 }
 
-std::vector<JobRecord> running_jobs() {
+namespace {
+
+// Those whose process lives; the files of others are removed.
+std::vector<JobRecord> living_records(const fs::path& folder) {
   std::vector<JobRecord> jobs;
-  for (const auto& entry : fs::directory_iterator(jobs_folder())) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".json") continue;
     const auto record = read_record(entry.path());
     if (record && is_alive(record->head)) {
@@ -89,6 +103,36 @@ std::vector<JobRecord> running_jobs() {
   }
   std::sort(jobs.begin(), jobs.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   return jobs;
+}
+
+}  // namespace
+
+std::vector<JobRecord> running_jobs() { return living_records(jobs_folder()); }
+
+CommandMark::CommandMark(const std::string& command) {
+  const auto written = try_to([&] {
+    const auto self = living_process(getpid());
+    if (!self) return;
+    const fs::path path = commands_folder() / fmt::format("{}.json", self->pid);
+    const JobRecord record{.name = command, .head = *self, .since = utc_now(), .nodes = {}, .ranks = 0, .command = ""};
+    write_file_atomically(path, print_json(to_json(record)), {.mode = 0600});
+    path_ = path;
+  });
+  if (!written) log(LogLevel::kDebug, "'{}' leaves no mark: {}", command, written.error().message());
+}
+
+CommandMark::~CommandMark() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove(path_, ignored);
+}
+
+std::vector<JobRecord> running_commands() {
+  std::vector<JobRecord> commands = living_records(commands_folder());
+  const std::vector<JobRecord> jobs = running_jobs();
+  std::erase_if(commands, [&](const JobRecord& command) {
+    return std::any_of(jobs.begin(), jobs.end(), [&](const JobRecord& job) { return job.head == command.head; });
+  });
+  return commands;
 }
 
 namespace {
@@ -113,4 +157,4 @@ void stop_running_job(const JobRecord& record, Seconds limit) {
   throw Error(ErrorCode::kTimeout, fmt::format("the job '{}' (process {}) does not end", record.name, record.head.pid));
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -1,5 +1,5 @@
 // Which jobs of this user run from this machine: a small file each in the user's runtime folder, written by the head of
-// the job and removed with it. A head that was killed leaves its file; whoever lists removes it.
+// the job and removed with it. A head that was killed leaves its file; the one that lists removes it.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -9,7 +9,7 @@
 #include "yoke/base/process_tree.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::job {
 
 struct JobRecord {
   std::string name;
@@ -37,8 +37,24 @@ class JobRecordFile {
 
 std::vector<JobRecord> running_jobs();  // by name
 
+// Holds a mark that a command of this user runs here, for `yoke watch`: also of one that starts no job. Where it cannot
+// be written there is none.
+class CommandMark {
+ public:
+  explicit CommandMark(const std::string& command);  // "yoke bench memory": its words, and none that a user typed
+  CommandMark(const CommandMark&) = delete;
+  CommandMark& operator=(const CommandMark&) = delete;
+  ~CommandMark();
+
+ private:
+  std::filesystem::path path_;  // empty: none
+};
+
+// As records without nodes and ranks. Not those whose job is in running_jobs().
+std::vector<JobRecord> running_commands();
+
 // SIGTERM to the head, which ends all ranks; SIGKILL at the deadline, and then the supervisors end them by themselves.
 // Returns once the head is gone.
 void stop_running_job(const JobRecord& record, Seconds limit);
 
-}  // namespace yoke
+}  // namespace yoke::job

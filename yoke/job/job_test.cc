@@ -10,12 +10,12 @@
 #include "yoke/base/files.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/rng_testing.h"
-#include "yoke/job/held_interrupts.h"
+#include "yoke/job/deferred_signals.h"
 #include "yoke/job/job_record.h"
 #include "yoke/job/message.h"
 #include "yoke/job/process_watch.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
 using namespace literals;
@@ -70,6 +70,19 @@ TEST(Job, StartsAMissingRankAgainAsOftenAsAllowed) {
   EXPECT_NE(hopeless.outcome.cause->error.message().find("3 restarts within 60 s are the most"), std::string::npos);
 }
 
+// One that dies less often than the window's limit is not started again for ever.
+TEST(Job, EndsAfterAsManyRestartsInAllAsAllowed) {
+  JobSpec spec = spec_of({"sh", "-c", "kill -9 $$"}, 1);
+  spec.policy = JobPolicy::kRestart;
+  spec.restarts_max = 2;
+  spec.restart_window = {0};
+  spec.restarts_total = 5;
+  const Seen seen = run_job(spec);
+  EXPECT_EQ(seen.outcome.exit_status, 137);
+  EXPECT_EQ(seen.outcome.restarts, 5);
+  EXPECT_NE(seen.outcome.cause->error.message().find("restarted 5 times"), std::string::npos);
+}
+
 TEST(Job, StopEndsItFromAnotherThread) {
   JobSpec spec = spec_of({"sleep", "300"}, 2);
   Job* job = nullptr;
@@ -82,7 +95,7 @@ TEST(Job, StopEndsItFromAnotherThread) {
 }
 
 TEST(Job, LeavesInterruptsToACallerWhoHoldsThem) {
-  const HeldInterrupts held;
+  const DeferredSignals held;
   JobSpec spec = spec_of({"sh", "-c", "echo up; sleep 0.3; echo done"}, 1);
   spec.interrupts = JobInterrupts::kLeft;
   std::vector<std::string> lines;
@@ -126,13 +139,13 @@ TEST(Job, RefusesWhatMakesNoSense) {
 
 // What an agent sends where its supervisor, on the first channel, writes these bytes.
 std::string from_supervisor(const std::string& bytes) {
-  return encode(AgentFrame{.kind = FrameKind::kBytes, .id = 1, .payload = "\x01" + bytes});
+  return agent::encode(agent::AgentFrame{.kind = agent::FrameKind::kBytes, .id = 1, .payload = "\x01" + bytes});
 }
 
 // A program in the agent's place, which greets, waits for the question, and says these bytes.
-JobOutcome outcome_with_agent_saying(const std::string& bytes) {
+JobOutcome outcome_with_agent_output(const std::string& bytes) {
   ScratchDir scratch;
-  write_file_atomically(scratch.path() / "hello", encode(time_frame(FrameKind::kHello, 0)));
+  write_file_atomically(scratch.path() / "hello", agent::encode(agent::time_frame(agent::FrameKind::kHello, 0)));
   write_file_atomically(scratch.path() / "said", bytes);
   write_file_atomically(scratch.path() / "program",
                         fmt::format("#!/bin/sh\ncd {}\ncat hello\nhead -c 1 > /dev/null\ncat said\ncat > /dev/null\n",
@@ -145,7 +158,7 @@ JobOutcome outcome_with_agent_saying(const std::string& bytes) {
 }
 
 TEST(Job, NamesANodeWithAnotherVersion) {
-  const JobOutcome outcome = outcome_with_agent_saying(
+  const JobOutcome outcome = outcome_with_agent_output(
       from_supervisor(encode(to_message(MessageType::kHello, Hello{.version = "0.0.9", .commit = "abc"}))));
   ASSERT_TRUE(outcome.cause);
   EXPECT_EQ(outcome.cause->error.code(), ErrorCode::kConflict);
@@ -158,7 +171,7 @@ TEST(Job, NamesANodeWhoseChannelCarriesNonsense) {
   Random random(3);
   std::string bytes(10'000, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random.below(256));
-  const JobOutcome outcome = outcome_with_agent_saying(bytes);
+  const JobOutcome outcome = outcome_with_agent_output(bytes);
   ASSERT_TRUE(outcome.cause);
   EXPECT_NE(outcome.cause->error.message().find("the channel to " + this_machine().name + " carries nonsense"),
             std::string::npos)
@@ -196,6 +209,21 @@ TEST(Job, IsListedWhileItRunsUnderANameOfItsOwn) {
   EXPECT_FALSE(is_listed());
 }
 
+TEST(Job, ACommandWithoutAJobLeavesAMarkWhileItRuns) {
+  const std::string name = "yoke test-" + random_token_hex(4);
+  const auto is_marked = [&] {
+    return std::ranges::any_of(running_commands(), [&](const JobRecord& mark) { return mark.name == name; });
+  };
+  {
+    const CommandMark mark(name);
+    EXPECT_TRUE(is_marked());
+    // One whose job is listed is not listed twice.
+    const JobRecordFile job({.name = "test-" + random_token_hex(4), .head = *living_process(getpid()), .since = "now"});
+    EXPECT_FALSE(is_marked());
+  }
+  EXPECT_FALSE(is_marked());
+}
+
 TEST(Job, TheRecordOfAHeadThatWasKilledIsRemoved) {
   JobRecord record{.name = "test-" + random_token_hex(4), .head = {getpid(), 1}, .since = "", .nodes = {"here"}};
   const std::filesystem::path file = user_runtime_dir() / "jobs" / (record.name + ".json");
@@ -206,4 +234,4 @@ TEST(Job, TheRecordOfAHeadThatWasKilledIsRemoved) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::job

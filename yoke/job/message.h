@@ -12,7 +12,7 @@
 
 #include "yoke/agent/frame_buffer.h"
 
-namespace yoke {
+namespace yoke::job {
 
 // The values are the protocol: they are never given a new meaning.
 enum class MessageType : std::uint8_t {
@@ -22,7 +22,7 @@ enum class MessageType : std::uint8_t {
   kCredit = 4,      // head → supervisor: so many bytes of output were taken
   kAbort = 5,       // head → supervisor → rank: why the group is no more
   kMembership = 6,  // head → supervisor → rank
-  kRestart = 7,     // head → supervisor: end what is left of these ranks, and start them anew
+  kRestart = 7,     // head → supervisor: end what is left of these ranks, and start them again
   kStop = 8,        // head → supervisor: end all ranks, then yourself; → rank: why the job ends
   kStarted = 9,     // supervisor → head
   kOutput = 10,     // supervisor → head: OutputHeader, then bytes
@@ -32,7 +32,7 @@ enum class MessageType : std::uint8_t {
   kFailed = 14,     // supervisor → head: it cannot do its work
   kGone = 15,       // supervisor → head: the last message, nothing is left
   kJoin = 16,       // rank → supervisor → head: where this rank listens
-  kPath = 17,       // rank → supervisor → head: a half or a peer is lost, or back
+  kPath = 17,       // rank → supervisor → head: a rail or a peer is lost, or back
   kReady = 18,      // rank → supervisor → head
 };
 
@@ -44,7 +44,7 @@ struct Message {
 
 inline constexpr std::size_t kMessageHeaderSize = 9;
 // A membership of 1,000 ranks takes about 200 KB; output comes in smaller pieces.
-inline constexpr std::size_t kMessagePayloadMost = 1 << 20;
+inline constexpr std::size_t kMaxMessagePayload = 1 << 20;
 
 std::string encode(const Message& message);
 
@@ -53,10 +53,9 @@ class MessageReader {
   MessageReader();
   void feed(std::string_view data) { buffer_.feed(data); }
   std::optional<Message> next();  // as FrameBuffer's
-  bool in_message() const { return buffer_.in_frame(); }
 
  private:
-  FrameBuffer buffer_;
+  agent::FrameBuffer buffer_;
 };
 
 // Output of a rank, in front of its bytes.
@@ -68,4 +67,4 @@ struct OutputPiece {
 Message output_message(int rank, int stream, std::string_view bytes);
 OutputPiece read_output(const Message& message);  // throws Error(kInvalid)
 
-}  // namespace yoke
+}  // namespace yoke::job

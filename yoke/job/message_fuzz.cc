@@ -10,6 +10,7 @@
 namespace {
 
 using namespace yoke;
+using namespace yoke::job;
 
 template <class Payload>
 void read_as(const Message& message) {

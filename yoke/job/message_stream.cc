@@ -8,7 +8,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
 void set_nonblocking(int fd) {
@@ -49,4 +49,4 @@ bool MessageStream::write_some() {
   return true;
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

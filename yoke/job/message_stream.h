@@ -13,7 +13,7 @@
 #include "yoke/base/files.h"
 #include "yoke/job/message.h"
 
-namespace yoke {
+namespace yoke::job {
 
 class MessageStream {
  public:
@@ -38,4 +38,4 @@ class MessageStream {
   std::size_t written_ = 0;
 };
 
-}  // namespace yoke
+}  // namespace yoke::job

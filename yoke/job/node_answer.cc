@@ -15,7 +15,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/ip.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
 struct Attempt {
@@ -62,9 +62,9 @@ bool answered(const Attempt& attempt) {
 
 }  // namespace
 
-std::string half_name(std::size_t index) { return std::string(1, static_cast<char>('A' + index % 26)); }
+std::string rail_name(std::size_t index) { return std::string(1, static_cast<char>('A' + index % 26)); }
 
-NodeAnswer ask_node(const ClusterNode& node, Deadline deadline) {
+NodeAnswer ask_node(const spec::ClusterNode& node, Deadline deadline) {
   std::vector<Attempt> attempts;
   std::vector<std::string> tried;
   const auto add = [&](std::string where, const std::string& address) {
@@ -72,8 +72,8 @@ NodeAnswer ask_node(const ClusterNode& node, Deadline deadline) {
     if (auto attempt = begin(std::move(where), address, node.port)) attempts.push_back(*std::move(attempt));
   };
   add("at " + node.address, node.address);
-  for (std::size_t i = 0; i < node.halves.size(); ++i) {
-    add("on half " + half_name(i), to_string(node.halves[i].address.address));
+  for (std::size_t i = 0; i < node.rails.size(); ++i) {
+    add("on rail " + rail_name(i), yoke::to_string(node.rails[i].address.address));
   }
   while (!attempts.empty() && !deadline.expired()) {
     std::vector<pollfd> fds;
@@ -92,4 +92,4 @@ NodeAnswer ask_node(const ClusterNode& node, Deadline deadline) {
   return {false, fmt::format("{}", fmt::join(tried, ", "))};
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

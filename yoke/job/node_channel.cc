@@ -6,7 +6,7 @@
 #include "yoke/job/node_answer.h"
 #include "yoke/job/supervisor.h"
 
-namespace yoke {
+namespace yoke::job {
 using namespace literals;
 namespace {
 
@@ -16,12 +16,25 @@ constexpr Seconds kSilence{1.6};
 constexpr Seconds kNodeSendLimit{2};
 // Beyond what ssh itself allows for a login.
 constexpr Seconds kHelloLimit{40};
-constexpr std::size_t kErrorsMost = 4096;
+constexpr std::size_t kMaxErrors = 4096;
+
+}  // namespace
+
+namespace {
+
+// A node that sends faster than the head takes in fills no memory: its thread waits, and so does the node then. Not for
+// ever, as the head may wait for that thread.
+constexpr std::size_t kInboxBytes = 64 << 20;
+constexpr Seconds kInboxWait{5};
+
+std::size_t cost_of(const ChannelEvent& event) { return sizeof event + event.message.payload.size(); }
 
 }  // namespace
 
 void Inbox::push(ChannelEvent event) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  emptied_.wait_for(lock, to_chrono(kInboxWait), [&] { return bytes_ < kInboxBytes; });
+  bytes_ += cost_of(event);
   events_.push_back(std::move(event));
   filled_.notify_one();
 }
@@ -39,6 +52,8 @@ std::optional<ChannelEvent> Inbox::pop(Deadline deadline) {
   if (events_.empty()) return std::nullopt;
   ChannelEvent event = std::move(events_.front());
   events_.pop_front();
+  bytes_ -= cost_of(event);
+  emptied_.notify_one();
   return event;
 }
 
@@ -80,7 +95,7 @@ void NodeChannel::live() {
 
 void NodeChannel::open() {
   options_.node->reach();
-  process_ = options_.node->open("supervise", supervision_question(options_.mark));
+  process_ = options_.node->open("supervise", supervision_question(options_.tag));
   last_heard_ = real_clock().now();
 }
 
@@ -104,9 +119,9 @@ void NodeChannel::move_out() {
     data.swap(to_send_);
   }
   const Instant now = real_clock().now();
-  if (heard_ && to_seconds(now - last_beat_).value >= kHeartbeatSeconds) {
+  if (heard_ && to_seconds(now - last_heartbeat_).value >= kHeartbeatSeconds) {
     data += encode({MessageType::kHeartbeat});
-    last_beat_ = now;
+    last_heartbeat_ = now;
   }
   if (data.empty()) return;
   // A supervisor that no longer reads is gone, or stands still: its silence, or the end of its output, tells.
@@ -117,8 +132,8 @@ void NodeChannel::move_out() {
 // False at the end of what it writes.
 bool NodeChannel::take_in() {
   const std::string data = process_->read_bytes(OutputStream::kOut, 1 << 17, Deadline::after(kReadTurn));
-  errors_ += process_->read_bytes(OutputStream::kErr, kErrorsMost, Deadline::after(0_s));
-  if (errors_.size() > kErrorsMost) errors_.erase(0, errors_.size() - kErrorsMost);
+  errors_ += process_->read_bytes(OutputStream::kErr, kMaxErrors, Deadline::after(0_s));
+  if (errors_.size() > kMaxErrors) errors_.erase(0, errors_.size() - kMaxErrors);
   if (data.empty()) return !process_->at_end(OutputStream::kOut);
   heard_ = true;
   last_heard_ = real_clock().now();
@@ -156,6 +171,15 @@ void NodeChannel::explain_end() {
     }
     if (!heard_) throw outcome ? Error(ErrorCode::kUnavailable, "no answer from " + name) : Error(outcome.error());
   }
+  if (const auto job = options_.node->ended_slurm_job()) {
+    put(ChannelEvent::Kind::kChannelGone,
+        Error(ErrorCode::kUnavailable,
+              fmt::format("Slurm job {} has ended, and with it all that ran on {}", *job, name),
+              fmt::format("'sacct --jobs={} --format=State,Elapsed,Timelimit' says why; a longer limit is salloc's "
+                          "--time",
+                          *job)));
+    return;
+  }
   const std::string_view state = closed ? "has closed" : "is silent";
   NodeAnswer answer = ask_node(options_.node->place(), Deadline::after(1_s));
   if (closed && answer.answers && !options_.node->is_here()) {
@@ -168,7 +192,7 @@ void NodeChannel::explain_end() {
         Error(ErrorCode::kUnavailable,
               fmt::format("node {} is dead: its channel {}, and it does not answer {}", name, state, answer.where),
               "is it on, and are its cables plugged in?"));
-    // The shared connection would wait for a quarter of a minute more, and so would whoever ends over it.
+    // The shared connection would wait for a quarter of a minute more, and so would the one that ends over it.
     options_.node->disconnect();
     end_limit_ = 1_s;
     return;
@@ -183,7 +207,7 @@ void NodeChannel::explain_end() {
 // What is left there of the job, of a supervisor that cannot do it any more.
 void NodeChannel::clean() {
   const auto ignored = try_to([&] {
-    return options_.node->run({.argv = {options_.node->program(), "node", "clean", options_.mark}, .timeout = 6_s});
+    return options_.node->run({.argv = {options_.node->program(), "node", "clean", options_.tag}, .timeout = 6_s});
   });
 }
 
@@ -197,4 +221,4 @@ void NodeChannel::close() {
   });
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

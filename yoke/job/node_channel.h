@@ -1,6 +1,6 @@
 // The head's end of the channel to one node's supervisor: reaches the node (yoke/fleet/node.h), lets its agent start
 // `yoke node`, and moves messages, in a thread of its own. A RemoteProcess cannot be polled together with others, and
-// reaching a node may take long: hence a thread for each.
+// reaching a node may take long, so each has a thread.
 //
 // What happens is put into the inbox that all channels of a job share; send() and finish() may be called from any
 // thread. A channel whose node is lost finds out by itself whether the node still answers.
@@ -20,7 +20,7 @@
 #include "yoke/job/message.h"
 #include "yoke/remote/remote_shell.h"
 
-namespace yoke {
+namespace yoke::job {
 
 struct ChannelEvent {
   enum class Kind {
@@ -41,21 +41,22 @@ struct ChannelEvent {
 // From the channels to the one who reads.
 class Inbox {
  public:
-  void push(ChannelEvent event);
+  void push(ChannelEvent event);                       // waits while it is full
   std::optional<ChannelEvent> pop(Deadline deadline);  // nothing at the deadline
   void wake();                                         // lets a pop return with nothing
 
  private:
   std::mutex mutex_;
-  std::condition_variable filled_;
+  std::condition_variable filled_, emptied_;
   std::deque<ChannelEvent> events_;
+  std::size_t bytes_ = 0;  // of all that is in it
   bool woken_ = false;
 };
 
 struct ChannelOptions {
   int index = 0;  // of the node in the job
-  std::shared_ptr<Node> node;
-  std::string mark;  // of the job, in the environment of all that belongs to it
+  std::shared_ptr<fleet::Node> node;
+  std::string tag;  // of the job, in the environment of all that belongs to it
 };
 
 class NodeChannel {
@@ -82,7 +83,7 @@ class NodeChannel {
 
   ChannelOptions options_;
   Inbox& inbox_;
-  std::unique_ptr<RemoteProcess> process_;
+  std::unique_ptr<remote::RemoteProcess> process_;
   MessageReader reader_;
   std::string errors_;  // the last that the supervisor wrote to standard error
   bool heard_ = false;  // anything at all
@@ -90,7 +91,7 @@ class NodeChannel {
   // For a supervisor to end its ranks once its channel is closed: their grace, and what the kernel needs.
   Seconds end_limit_{8};
   Instant last_heard_{};
-  Instant last_beat_{};
+  Instant last_heartbeat_{};
 
   std::mutex mutex_;
   std::string to_send_;
@@ -98,4 +99,4 @@ class NodeChannel {
   std::thread thread_;  // last: it uses all of the above
 };
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -12,20 +13,29 @@
 
 #include "yoke/base/clock.h"
 #include "yoke/base/files.h"
+#include "yoke/base/held_process.h"
+#include "yoke/base/result.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace fs = std::filesystem;
 using namespace literals;
 namespace {
+
+// Another user's processes are looked at by root only. So much of each: many with a large environment must not slow
+// every look.
+constexpr std::size_t kMaxOthers = 64 << 10;
 
 // Empty where it has gone, or is not ours to look at. Neither is an error here.
 std::string read_kernel_file(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string content;
   char buffer[1 << 14];
-  constexpr std::size_t kMost = 4 << 20;  // the kernel's limit for arguments and environment is 2 MiB by default
-  while (fd && content.size() < kMost) {
+  struct stat status {};
+  const bool is_ours = fd && fstat(fd.get(), &status) == 0 && status.st_uid == geteuid();
+  // The kernel's limit for arguments and environment is 2 MiB by default.
+  const std::size_t most = is_ours ? 4 << 20 : kMaxOthers;
+  while (fd && content.size() < most) {
     const ssize_t count = read(fd.get(), buffer, sizeof buffer);
     if (count <= 0) break;
     content.append(buffer, static_cast<std::size_t>(count));
@@ -91,36 +101,40 @@ std::optional<std::uint64_t> count_out_of_memory_kills() {
   return kill_count_in("/proc/vmstat");
 }
 
-std::vector<ProcessId> find_marked_processes(const std::string& mark) {
+std::vector<ProcessId> find_tagged_processes(const std::string& tag) {
   std::vector<ProcessId> found;
   for (const pid_t pid : numbers_in("/proc")) {
     if (pid == getpid()) continue;
-    if (read_kernel_file(fmt::format("/proc/{}/environ", pid)).find(mark) == std::string::npos) continue;
+    if (read_kernel_file(fmt::format("/proc/{}/environ", pid)).find(tag) == std::string::npos) continue;
     if (const auto process = living_process(pid)) found.push_back(*process);
   }
   return found;
 }
 
-int end_marked_processes(const std::string& mark, Seconds grace) {
+int end_tagged_processes(const std::string& tag, Seconds grace) {
   const Deadline end = Deadline::after(5_s);
   const Deadline patience = Deadline::after(grace);
   std::set<ProcessId> seen;
   // Nothing counts only when it was found twice: what forks between two looks hides its child from one of them.
   for (int empty = 0; empty < 2 && !end.expired();) {
-    const std::vector<ProcessId> living = find_marked_processes(mark);
+    const std::vector<ProcessId> living = find_tagged_processes(tag);
     empty = living.empty() ? empty + 1 : 0;
     for (const ProcessId& process : living) {
       const bool first = seen.insert(process).second;
-      if (patience.expired()) {
-        kill(process.pid, SIGKILL);
-      } else if (first) {
-        kill(process.pid, SIGTERM);
-        kill(process.pid, SIGCONT);
-      }
+      (void)try_to([&] {
+        const auto held = HeldProcess::open(process);  // its number may mean another by now
+        if (!held) return;
+        if (patience.expired()) {
+          held->send(SIGKILL);
+        } else if (first) {
+          held->send(SIGTERM);
+          held->send(SIGCONT);
+        }
+      });
     }
     if (!living.empty()) real_clock().sleep(20_ms);
   }
   return static_cast<int>(seen.size());
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -14,7 +14,7 @@
 #include "yoke/base/text.h"
 #include "yoke/job/rank_place.h"
 
-namespace yoke {
+namespace yoke::job {
 using namespace literals;
 namespace {
 
@@ -33,26 +33,26 @@ bool is_socket(int fd) {
 
 }  // namespace
 
-std::string print_halves(const std::vector<HalfAddress>& halves) {
+std::string print_rails(const std::vector<RailAddress>& rails) {
   std::string text;
-  for (const HalfAddress& half : halves) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", half.half, half.address);
+  for (const RailAddress& rail : rails) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", rail.rail, rail.address);
   }
   return text;
 }
 
-std::vector<HalfAddress> parse_halves(std::string_view text) {
-  std::vector<HalfAddress> halves;
-  if (text.empty()) return halves;
+std::vector<RailAddress> parse_rails(std::string_view text) {
+  std::vector<RailAddress> rails;
+  if (text.empty()) return rails;
   for (const std::string& part : split(text, ',')) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == part.size()) {
-      throw Error(ErrorCode::kInvalid, fmt::format("YOKE_HALVES is '{}'", printable(text)),
+      throw Error(ErrorCode::kInvalid, fmt::format("YOKE_RAILS is '{}'", printable(text)),
                   "it is set by 'yoke job run': A=192.168.100.1,B=192.168.101.1");
     }
-    halves.push_back({part.substr(0, equals), part.substr(equals + 1)});
+    rails.push_back({part.substr(0, equals), part.substr(equals + 1)});
   }
-  return halves;
+  return rails;
 }
 
 std::unique_ptr<RankChannel> RankChannel::from_environment() {
@@ -63,14 +63,14 @@ std::unique_ptr<RankChannel> RankChannel::from_environment() {
   // A program that a rank started has the variable too, but not the descriptor.
   if (failure != std::errc() || rest != number.data() + number.size() || !is_socket(fd)) return nullptr;
   fcntl(fd, F_SETFD, FD_CLOEXEC);
-  return std::make_unique<RankChannel>(UniqueFd(fd), parse_halves(variable(environment, "YOKE_HALVES")),
+  return std::make_unique<RankChannel>(UniqueFd(fd), parse_rails(variable(environment, "YOKE_RAILS")),
                                        variable(environment, "YOKE_ADDRESS"));
 }
 
-RankChannel::RankChannel(UniqueFd socket, std::vector<HalfAddress> halves, std::string address)
+RankChannel::RankChannel(UniqueFd socket, std::vector<RailAddress> rails, std::string address)
     : socket_(std::move(socket)),
       wake_(eventfd(0, EFD_CLOEXEC)),
-      halves_(std::move(halves)),
+      rails_(std::move(rails)),
       address_(std::move(address)) {
   if (!wake_) throw system_error(errno, "cannot make an event descriptor");
   send(to_message(MessageType::kHello, own_hello()));
@@ -100,7 +100,8 @@ void RankChannel::listen() {
       reader.feed({buffer, static_cast<std::size_t>(count)});
       while (const auto message = reader.next()) take(*message);
     }
-    end(Error(ErrorCode::kUnavailable, "the supervisor of this node is gone", "the job's own messages tell why"));
+    end(Error(ErrorCode::kUnavailable, "the supervisor of this node is gone",
+              "the job's own messages have the reason"));
   } catch (const Error& error) {
     end(error);
   } catch (const std::exception& failure) {
@@ -156,11 +157,12 @@ void RankChannel::throw_if_aborted() {
   if (aborted_) throw Error(*aborted_);
 }
 
-Membership RankChannel::join(const std::vector<HalfEndpoint>& endpoints, Deadline deadline) {
+spec::Membership RankChannel::join(const std::vector<spec::RailEndpoint>& endpoints, Deadline deadline) {
   return rejoin(endpoints, "", deadline);
 }
 
-Membership RankChannel::rejoin(const std::vector<HalfEndpoint>& endpoints, const std::string& why, Deadline deadline) {
+spec::Membership RankChannel::rejoin(const std::vector<spec::RailEndpoint>& endpoints, const std::string& why,
+                                     Deadline deadline) {
   {
     const std::lock_guard lock(mutex_);
     if (ended_) throw Error(*ended_);
@@ -169,7 +171,7 @@ Membership RankChannel::rejoin(const std::vector<HalfEndpoint>& endpoints, const
   return wait_for_membership(deadline);
 }
 
-Membership RankChannel::wait_for_membership(Deadline deadline) {
+spec::Membership RankChannel::wait_for_membership(Deadline deadline) {
   std::unique_lock lock(mutex_);
   for (;;) {
     if (ended_) throw Error(*ended_);
@@ -178,14 +180,15 @@ Membership RankChannel::wait_for_membership(Deadline deadline) {
       return *membership_;
     }
     if (deadline.expired()) {
-      throw Error(ErrorCode::kTimeout, "the job did not tell its members in time", "did every rank start and join?");
+      throw Error(ErrorCode::kTimeout, "the job did not announce its members in time",
+                  "did every rank start and join?");
     }
     changed_.wait_for(lock, std::chrono::milliseconds(deadline.poll_timeout_ms()));
   }
 }
 
-void RankChannel::report_path(int peer, const std::string& half, PathState state, const std::string& why) {
-  PathReport report{.peer = peer, .half = half, .state = state, .why = why};
+void RankChannel::report_path(int peer, const std::string& rail, PathState state, const std::string& why) {
+  PathReport report{.peer = peer, .rail = rail, .state = state, .why = why};
   {
     const std::lock_guard lock(mutex_);
     report.epoch = joined_epoch_;
@@ -195,7 +198,7 @@ void RankChannel::report_path(int peer, const std::string& half, PathState state
 
 void RankChannel::report_ready() { send(to_message(MessageType::kReady, RankNote{})); }
 
-// A line that is gone is told by the thread that listens: whoever reports over it has nothing to do about it.
+// A line that is gone is told by the thread that listens: the one that reports over it has nothing to do about it.
 void RankChannel::send(const Message& message) {
   const std::string frame = encode(message);
   const std::lock_guard lock(send_mutex_);
@@ -213,4 +216,4 @@ void RankChannel::send(const Message& message) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

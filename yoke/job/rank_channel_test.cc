@@ -9,7 +9,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/job/message_stream.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
 using namespace literals;
@@ -40,11 +40,11 @@ struct RankChannelTest : testing::Test {
     supervisor->queue(message);
     supervisor->write_some();
   }
-  static Membership membership(int epoch) {
+  static spec::Membership membership(int epoch) {
     return {.epoch = epoch, .token = "ab", .members = {{"spark-1", kEndpoints}, {"spark-2", kEndpoints}}};
   }
 
-  inline static const std::vector<HalfEndpoint> kEndpoints = {{"A", "192.168.100.1", 4001}};
+  inline static const std::vector<spec::RailEndpoint> kEndpoints = {{"A", "192.168.100.1", 4001}};
   std::optional<MessageStream> supervisor;
   std::unique_ptr<RankChannel> channel;
 };
@@ -56,7 +56,7 @@ TEST_F(RankChannelTest, JoinsWithWhereItListensAndGetsTheMembers) {
   EXPECT_EQ(joined.get(), membership(1));
 }
 
-TEST_F(RankChannelTest, TellsAnAbortAndRejoinsTheNextEpoch) {
+TEST_F(RankChannelTest, ReportsAnAbortAndRejoinsTheNextEpoch) {
   tell(membership_message(membership(1)));
   channel->join(kEndpoints, Deadline::after(20_s));
   std::promise<std::string> told;
@@ -76,7 +76,7 @@ TEST_F(RankChannelTest, TellsAnAbortAndRejoinsTheNextEpoch) {
   EXPECT_EQ(read_payload<PathReport>(receive(MessageType::kPath)).epoch, 2);
 }
 
-TEST_F(RankChannelTest, AnAbortThatCameBeforeIsToldAtOnce) {
+TEST_F(RankChannelTest, AnAbortThatCameBeforeIsReportedAtOnce) {
   tell(error_message(MessageType::kAbort, Error(ErrorCode::kUnavailable, "rank 1 died")));
   std::promise<std::string> told;
   std::once_flag once;  // it may come at once, or from the channel's thread a moment later
@@ -105,7 +105,7 @@ TEST_F(RankChannelTest, TheEndOfTheJobEndsEveryWait) {
                "out of memory on spark-2");
 }
 
-TEST_F(RankChannelTest, ASupervisorThatGoesOrRavesIsToldNotWaitedFor) {
+TEST_F(RankChannelTest, ASupervisorThatGoesOrRavesIsReportedNotWaitedFor) {
   auto joined = std::async(std::launch::async, [&] { return channel->join(kEndpoints, Deadline::after(20_s)); });
   receive(MessageType::kJoin);
   supervisor.reset();
@@ -124,14 +124,14 @@ TEST_F(RankChannelTest, WaitsNoLongerThanTheDeadline) {
 
 TEST(RankChannel, IsNoneOutsideOfAJob) { EXPECT_EQ(RankChannel::from_environment(), nullptr); }
 
-TEST(RankChannel, ReadsItsHalves) {
-  const std::vector<HalfAddress> halves = {{"A", "192.168.100.1"}, {"B", "192.168.101.1"}};
-  EXPECT_EQ(print_halves(halves), "A=192.168.100.1,B=192.168.101.1");
-  EXPECT_EQ(parse_halves(print_halves(halves)), halves);
-  EXPECT_TRUE(parse_halves("").empty());
-  EXPECT_ERROR(parse_halves("A"), ErrorCode::kInvalid, "YOKE_HALVES is 'A'");
-  EXPECT_ERROR(parse_halves("A=,B=1"), ErrorCode::kInvalid, "YOKE_HALVES is 'A=,B=1'");
+TEST(RankChannel, ReadsItsRails) {
+  const std::vector<RailAddress> rails = {{"A", "192.168.100.1"}, {"B", "192.168.101.1"}};
+  EXPECT_EQ(print_rails(rails), "A=192.168.100.1,B=192.168.101.1");
+  EXPECT_EQ(parse_rails(print_rails(rails)), rails);
+  EXPECT_TRUE(parse_rails("").empty());
+  EXPECT_ERROR(parse_rails("A"), ErrorCode::kInvalid, "YOKE_RAILS is 'A'");
+  EXPECT_ERROR(parse_rails("A=,B=1"), ErrorCode::kInvalid, "YOKE_RAILS is 'A=,B=1'");
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::job

@@ -8,11 +8,11 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
 // More ranks than any machine has: beyond it a number is junk.
-constexpr int kSizeMost = 1'000'000;
+constexpr int kMaxSize = 1'000'000;
 
 class Reader {
  public:
@@ -34,7 +34,7 @@ class Reader {
     const std::string& value = found->second;
     int parsed = -1;
     const auto [rest, failure] = std::from_chars(value.data(), value.data() + value.size(), parsed);
-    if (failure != std::errc() || rest != value.data() + value.size() || parsed < 0 || parsed > kSizeMost) {
+    if (failure != std::errc() || rest != value.data() + value.size() || parsed < 0 || parsed > kMaxSize) {
       throw Error(ErrorCode::kInvalid, fmt::format("{} is '{}', which is no rank or count", name, printable(value, 40)),
                   "unset it, or set it as the launcher does");
     }
@@ -100,7 +100,7 @@ RankPlace slurm_place(const Reader& reader) {
   place.local_size = tasks.value_or(place.local_rank + 1);
   if (reader.has("PMIX_RANK") && reader.number("PMIX_RANK", kName) != place.rank) {
     throw Error(ErrorCode::kInvalid,
-                fmt::format("SLURM_PROCID says rank {}, but PMIX_RANK says {}", place.rank, reader.text("PMIX_RANK")),
+                fmt::format("SLURM_PROCID is rank {}, but PMIX_RANK is {}", place.rank, reader.text("PMIX_RANK")),
                 "unset one of them");
   }
   return place;
@@ -136,7 +136,7 @@ RankPlace yoke_place(const Reader& reader) {
 RankPlace checked(const RankPlace& place) {
   const auto refuse = [&](std::string_view what, int number, std::string_view of, int limit) {
     throw Error(ErrorCode::kInvalid,
-                fmt::format("{} says {} {} of {} {}", to_string(place.origin), what, number, of, limit),
+                fmt::format("{} gives {} {} of {} {}", to_string(place.origin), what, number, of, limit),
                 "its variables contradict each other: were some set by hand?");
   };
   if (place.rank >= place.size) refuse("rank", place.rank, "a size of", place.size);
@@ -181,4 +181,4 @@ std::optional<RankPlace> find_rank_place(const Environment& environment) {
   return std::nullopt;
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

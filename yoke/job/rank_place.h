@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace yoke {
+namespace yoke::job {
 
 // Who started this rank.
 enum class RankOrigin { kYoke, kOpenMpi, kMpich, kSlurm, kTorchrun, kLeaderWorkerSet };
@@ -40,4 +40,4 @@ Environment environment_now();
 
 std::optional<RankPlace> find_rank_place(const Environment& environment);
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -5,7 +5,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
 // "NAME=value;NAME=value;", as captured by `env | sort | tr '\n' ';'`.
@@ -87,7 +87,7 @@ TEST_P(RankPlaceContradictions, AreErrorsThatNameThem) {
 INSTANTIATE_TEST_SUITE_P(
     All, RankPlaceContradictions,
     testing::Values(
-        Contradiction{"OMPI_COMM_WORLD_RANK=2;OMPI_COMM_WORLD_SIZE=2;", "mpirun says rank 2 of a size of 2",
+        Contradiction{"OMPI_COMM_WORLD_RANK=2;OMPI_COMM_WORLD_SIZE=2;", "mpirun gives rank 2 of a size of 2",
                       "contradict each other"},
         Contradiction{"OMPI_COMM_WORLD_RANK=1;", "OMPI_COMM_WORLD_SIZE of mpirun is missing", "by the launcher itself"},
         Contradiction{"OMPI_COMM_WORLD_RANK=x1;OMPI_COMM_WORLD_SIZE=2;", "OMPI_COMM_WORLD_RANK is 'x1'",
@@ -99,10 +99,10 @@ INSTANTIATE_TEST_SUITE_P(
                       "contradict each other"},
         Contradiction{"RANK=1;WORLD_SIZE=2;LOCAL_RANK=1;LOCAL_WORLD_SIZE=3;", "a local size of 3 of a size of 2",
                       "contradict each other"},
-        Contradiction{"SLURM_STEP_ID=0;SLURM_PROCID=1;SLURM_NTASKS=2;PMIX_RANK=0;", "but PMIX_RANK says 0",
+        Contradiction{"SLURM_STEP_ID=0;SLURM_PROCID=1;SLURM_NTASKS=2;PMIX_RANK=0;", "but PMIX_RANK is 0",
                       "unset one of them"},
         Contradiction{"YOKE_RANK=0;YOKE_SIZE=1;", "YOKE_LOCAL_RANK of yoke is missing", "by the launcher itself"}),
     [](const auto& test) { return "Case" + std::to_string(test.index); });
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::job

@@ -16,11 +16,11 @@
 #include "yoke/base/text.h"
 #include "yoke/job/rank_place.h"
 
-namespace yoke {
+namespace yoke::job {
 using namespace literals;
 namespace {
 
-// Output still in the pipes when the tree is gone is read; whoever else holds them is not waited for longer.
+// Output still in the pipes when the tree is gone is read; any other process that holds them is not waited for longer.
 constexpr Seconds kOutputLimit{1};
 // A debugger that attaches, or a shell's job control, stops a process for a moment only.
 constexpr Seconds kStandstillTime{0.25};
@@ -99,12 +99,12 @@ SupervisedRank::SupervisedRank(const StartRanks& job, const RankStart& start)
 
 void SupervisedRank::note_exit(int wait_status) { wait_status_ = wait_status; }
 
-void SupervisedRank::end(Manner manner, Seconds grace) {
+void SupervisedRank::end(EndMode manner, Seconds grace) {
   if (!wait_status_) ended_by_us_ = true;
-  const Deadline wanted = Deadline::after(manner == Manner::kAtOnce ? 0_s : grace);
+  const Deadline wanted = Deadline::after(manner == EndMode::kAtOnce ? 0_s : grace);
   const bool first = !kill_at_;
   if (first || wanted.remaining() < kill_at_->remaining()) kill_at_ = wanted;
-  if (!first || manner == Manner::kAtOnce) return;
+  if (!first || manner == EndMode::kAtOnce) return;
   tree_->look();
   send(SIGTERM);
   send(SIGCONT);
@@ -134,7 +134,7 @@ void SupervisedRank::hold_output_end() {
   if (output_end_) output_end_ = Deadline::after(kOutputLimit);
 }
 
-void SupervisedRank::note_standstill(bool stopped) {
+void SupervisedRank::mark_stalled(bool stopped) {
   if (!stopped) {
     stopped_since_.reset();
   } else if (!stopped_since_) {
@@ -142,8 +142,8 @@ void SupervisedRank::note_standstill(bool stopped) {
   }
 }
 
-bool SupervisedRank::stands_still() const {
+bool SupervisedRank::is_stalled() const {
   return stopped_since_ && to_seconds(real_clock().now() - *stopped_since_) >= kStandstillTime;
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

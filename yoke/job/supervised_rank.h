@@ -14,7 +14,7 @@
 #include "yoke/job/job_messages.h"
 #include "yoke/job/message_stream.h"
 
-namespace yoke {
+namespace yoke::job {
 
 class SupervisedRank {
  public:
@@ -34,8 +34,8 @@ class SupervisedRank {
   std::optional<int> wait_status() const { return wait_status_; }
 
   // Ends the tree from now on. `at_once` leaves out the SIGTERM, for what stands still.
-  enum class Manner { kGently, kAtOnce };
-  void end(Manner manner, Seconds grace);
+  enum class EndMode { kGently, kAtOnce };
+  void end(EndMode manner, Seconds grace);
   bool is_ending() const { return kill_at_.has_value(); }
   bool ended_by_us() const { return ended_by_us_; }
   // A turn of the ending: looks for what is left, and signals it. True once nothing is.
@@ -45,9 +45,9 @@ class SupervisedRank {
   void hold_output_end();  // while nobody reads its output: restarts the wait for its end
 
   // How long it has been seen to stand still.
-  void note_standstill(bool stopped);
-  bool stands_still() const;
-  bool standstill_told = false;
+  void mark_stalled(bool stopped);
+  bool is_stalled() const;
+  bool stall_reported = false;
 
  private:
   void send(int signal_number);
@@ -64,4 +64,4 @@ class SupervisedRank {
   bool ended_by_us_ = false;
 };
 
-}  // namespace yoke
+}  // namespace yoke::job

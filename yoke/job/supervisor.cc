@@ -8,19 +8,19 @@
 #include "yoke/job/process_watch.h"
 #include "yoke/job/supervisor_loop.h"
 
-namespace yoke {
+namespace yoke::job {
 using namespace literals;
 
 struct Supervision {
-  std::string mark;
+  std::string tag;
 };
 
 template <class Visitor>
 void visit_fields(Visitor& visit, Supervision& supervision) {
-  visit.required("mark", supervision.mark);
+  visit.required("tag", supervision.tag);
 }
 
-Document supervision_question(const std::string& mark) { return to_document(Supervision{mark}); }
+Document supervision_question(const std::string& tag) { return to_document(Supervision{tag}); }
 
 Command supervisor_command(const Document& question) {
   // By its path, so that people who list processes know it; replaced meanwhile, it is still us.
@@ -28,7 +28,7 @@ Command supervisor_command(const Document& question) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failure);
   const bool is_there = !failure && std::filesystem::exists(self, failure);
   return {.argv = {is_there ? self.native() : "/proc/self/exe", "node"},
-          .environment = {{kJobMarkVariable, from_document<Supervision>(question).mark}},
+          .environment = {{kJobTagVariable, from_json<Supervision>(question).tag}},
           .input_mode = InputMode::kPipe};
 }
 
@@ -36,7 +36,7 @@ std::optional<int> run_job_part(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] != "node") return std::nullopt;
   try {
     if (arguments.size() == 3 && arguments[1] == "clean") {
-      end_marked_processes(fmt::format("{}={}", kJobMarkVariable, arguments[2]), 1_s);
+      end_tagged_processes(fmt::format("{}={}", kJobTagVariable, arguments[2]), 1_s);
       return 0;
     }
     if (arguments.size() == 1) return SupervisorLoop().run();
@@ -47,4 +47,4 @@ std::optional<int> run_job_part(const std::vector<std::string>& arguments) {
   return std::nullopt;
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

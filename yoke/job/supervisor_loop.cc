@@ -16,13 +16,13 @@
 #include "yoke/base/process_tree.h"
 #include "yoke/job/process_watch.h"
 
-namespace yoke {
+namespace yoke::job {
 using namespace literals;
 namespace {
 
 constexpr Seconds kHeadSilence{3};
-// A rank that speaks with us is told why it ends, and may end by itself first.
-constexpr Seconds kLastWords{0.3};
+// A rank that speaks with us learns why it ends, and may end by itself first.
+constexpr Seconds kReportLimit{0.3};
 constexpr Seconds kFarewell{1};
 constexpr Seconds kOrphanGrace{0.3};
 
@@ -53,7 +53,7 @@ int SupervisorLoop::run() {
     hear_head();
     hear_ranks();
     reap();
-    look_around();
+    poll_once();
     take_turns();
   }
   return 0;
@@ -126,7 +126,7 @@ void SupervisorLoop::hear_head() {
     fail(error);
   }
   if (head_here_ && to_seconds(real_clock().now() - last_heard_) > kHeadSilence) {
-    fmt::print(stderr, "the head of the job was silent for {}\n", to_string(kHeadSilence));
+    fmt::print(stderr, "the head of the job was silent for {}\n", yoke::to_string(kHeadSilence));
     lose_head();
   }
 }
@@ -150,18 +150,18 @@ void SupervisorLoop::take(const Message& message) {
       return;
     case MessageType::kAbort:
     case MessageType::kMembership:
-      return tell_ranks(message);
+      return notify_ranks(message);
     case MessageType::kRestart:
       return restart_ranks(read_payload<RankList>(message));
     case MessageType::kStop:
-      if (!message.payload.empty()) tell_ranks(message);
+      if (!message.payload.empty()) notify_ranks(message);
       return end_all();
     default:
       return;  // hello and heartbeats have done their work by coming
   }
 }
 
-void SupervisorLoop::tell_ranks(const Message& message) {
+void SupervisorLoop::notify_ranks(const Message& message) {
   for (SupervisedRank& rank : ranks_) {
     if (rank.line) rank.line->queue(message);
   }
@@ -172,7 +172,7 @@ void SupervisorLoop::end_all() {
   ending_ = true;
   const bool told = head_here_ && std::any_of(ranks_.begin(), ranks_.end(),
                                               [](const auto& rank) { return rank.speaks && !rank.wait_status(); });
-  end_at_ = Deadline::after(told ? kLastWords : 0_s);
+  end_at_ = Deadline::after(told ? kReportLimit : 0_s);
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -12,7 +12,7 @@
 #include "yoke/job/supervised_rank.h"
 #include "yoke/job/supervisor.h"
 
-namespace yoke {
+namespace yoke::job {
 
 class SupervisorLoop {
  public:
@@ -35,7 +35,7 @@ class SupervisorLoop {
   void lose_head();
   void fail(const Error& error);
   void take(const Message& message);
-  void tell_ranks(const Message& message);
+  void notify_ranks(const Message& message);
   void end_all();
 
   // supervisor_ranks.cc: the ranks
@@ -47,9 +47,9 @@ class SupervisorLoop {
   void hear_line(SupervisedRank& rank);
   void pass_on(int rank, const Message& message);
   void reap();
-  void tell_end(const SupervisedRank& rank, int status);
+  void report_end(const SupervisedRank& rank, int status);
   bool memory_kills_grew() const;
-  void look_around();
+  void poll_once();
   void take_turns();
   void close(Rank rank);
 
@@ -72,4 +72,4 @@ class SupervisorLoop {
   std::optional<std::uint64_t> kills_before_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -11,11 +11,11 @@
 #include "yoke/job/process_watch.h"
 #include "yoke/job/supervisor_loop.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
 constexpr Seconds kLookInterval{kHeartbeatSeconds / 2};
-constexpr std::size_t kPieceMost = 32 << 10;
+constexpr std::size_t kMaxPiece = 32 << 10;
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void SupervisorLoop::restart_ranks(const RankList& list) {
         std::find_if(ranks_.begin(), ranks_.end(), [&](const auto& rank) { return rank.rank() == number; });
     if (found != ranks_.end()) {
       found->restart_wanted = *start;
-      found->end(SupervisedRank::Manner::kAtOnce, job_.grace);
+      found->end(SupervisedRank::EndMode::kAtOnce, job_.grace);
       continue;
     }
     start_rank(*start);
@@ -57,8 +57,8 @@ void SupervisorLoop::hear_ranks() {
 
 void SupervisorLoop::forward_output(const SupervisedRank& rank, UniqueFd& from, int stream) {
   if (!from || !may_read_output()) return;
-  char buffer[kPieceMost];
-  const std::size_t most = head_here_ ? std::min(kPieceMost, static_cast<std::size_t>(credit_)) : kPieceMost;
+  char buffer[kMaxPiece];
+  const std::size_t most = head_here_ ? std::min(kMaxPiece, static_cast<std::size_t>(credit_)) : kMaxPiece;
   const ssize_t count = read(from.get(), buffer, most);
   if (count > 0) {
     credit_ -= count;
@@ -102,14 +102,14 @@ void SupervisorLoop::reap() {
     for (SupervisedRank& rank : ranks_) {
       if (rank.pid() != pid || rank.wait_status()) continue;
       rank.note_exit(status);
-      tell_end(rank, status);
+      report_end(rank, status);
       // What it left running ends with it.
-      rank.end(SupervisedRank::Manner::kGently, job_.grace);
+      rank.end(SupervisedRank::EndMode::kGently, job_.grace);
     }
   }
 }
 
-void SupervisorLoop::tell_end(const SupervisedRank& rank, int status) {
+void SupervisorLoop::report_end(const SupervisedRank& rank, int status) {
   RankEnded ended{.rank = rank.rank(), .exit_status = exit_status_of(status), .ended_by_us = rank.ended_by_us()};
   if (WIFSIGNALED(status)) ended.signal = WTERMSIG(status);
   ended.out_of_memory = ended.signal == SIGKILL && !ended.ended_by_us && memory_kills_grew();
@@ -121,7 +121,7 @@ bool SupervisorLoop::memory_kills_grew() const {
   return now && kills_before_ && *now > *kills_before_;
 }
 
-void SupervisorLoop::look_around() {
+void SupervisorLoop::poll_once() {
   const Instant now = real_clock().now();
   if (now < next_look_) return;
   next_look_ = now + to_chrono(kLookInterval);
@@ -130,9 +130,9 @@ void SupervisorLoop::look_around() {
   if (looks_ % 5 == 0) kills_before_ = std::exchange(kills_lately_, count_out_of_memory_kills());
   for (SupervisedRank& rank : ranks_) {
     if (rank.wait_status() || rank.is_ending()) continue;
-    rank.note_standstill(is_stopped(rank.pid()));
-    if (!rank.stands_still() || rank.standstill_told) continue;
-    rank.standstill_told = true;
+    rank.mark_stalled(is_stopped(rank.pid()));
+    if (!rank.is_stalled() || rank.stall_reported) continue;
+    rank.stall_reported = true;
     tell(to_message(MessageType::kStopped, RankNote{rank.rank()}));
   }
 }
@@ -140,7 +140,7 @@ void SupervisorLoop::look_around() {
 void SupervisorLoop::take_turns() {
   if (ending_ && end_at_->expired()) {
     for (SupervisedRank& rank : ranks_) {
-      if (!rank.is_ending()) rank.end(SupervisedRank::Manner::kGently, job_.grace);
+      if (!rank.is_ending()) rank.end(SupervisedRank::EndMode::kGently, job_.grace);
     }
   }
   for (Rank rank = ranks_.begin(); rank != ranks_.end();) {
@@ -166,4 +166,4 @@ void SupervisorLoop::close(Rank rank) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::job

@@ -13,7 +13,7 @@
 #include "yoke/job/job_messages.h"
 #include "yoke/job/process_watch.h"
 
-namespace yoke {
+namespace yoke::job {
 namespace {
 
 using namespace literals;
@@ -27,7 +27,7 @@ class SupervisorTest : public testing::Test {
     send(to_message(MessageType::kStart, job));
   }
   // The next message of this type, keeping the supervisor alive; output on the way is collected. Ranks end in any
-  // order, so others are kept for whoever awaits them later.
+  // order, so others are kept for the one that awaits them later.
   std::optional<Message> await(MessageType type) {
     const auto kept =
         std::find_if(passed_over.begin(), passed_over.end(), [&](const Message& m) { return m.type == type; });
@@ -52,20 +52,20 @@ class SupervisorTest : public testing::Test {
   }
   bool nothing_is_left() {
     const Deadline deadline = Deadline::after(10_s);
-    while (!find_marked_processes("YOKE_JOB=" + mark).empty() && !deadline.expired()) real_clock().sleep(20_ms);
-    return find_marked_processes("YOKE_JOB=" + mark).empty();
+    while (!find_tagged_processes("YOKE_JOB=" + tag).empty() && !deadline.expired()) real_clock().sleep(20_ms);
+    return find_tagged_processes("YOKE_JOB=" + tag).empty();
   }
 
-  const std::string mark = random_token_hex(8);
+  const std::string tag = random_token_hex(8);
   Process process{
-      {.argv = {YOKE_PROGRAM, "node"}, .environment = {{kJobMarkVariable, mark}}, .input_mode = InputMode::kPipe}};
+      {.argv = {YOKE_PROGRAM, "node"}, .environment = {{kJobTagVariable, tag}}, .input_mode = InputMode::kPipe}};
   MessageReader reader;
   std::vector<Message> passed_over;
   std::string output;
   bool beating = true;
 };
 
-TEST_F(SupervisorTest, RunsRanksAndTellsTheirOutputAndEnd) {
+TEST_F(SupervisorTest, RunsRanksAndReportsTheirOutputAndEnd) {
   ASSERT_TRUE(await(MessageType::kHello));
   start("echo out $RANK; exit $RANK", 2);
   int statuses = 0;
@@ -101,21 +101,21 @@ TEST_F(SupervisorTest, ItsRanksDieWithItThoughItIsKilled) {
   EXPECT_TRUE(nothing_is_left());
 }
 
-TEST_F(SupervisorTest, WhatWasLeftIsFoundByItsMark) {
+TEST_F(SupervisorTest, WhatWasLeftIsFoundByItsTag) {
   start("sleep 300 & echo up; sleep 301");
   ASSERT_TRUE(await(MessageType::kOutput));
   kill(process.pid(), SIGKILL);  // the rank dies with it, its child does not
-  EXPECT_EQ(run({.argv = {YOKE_PROGRAM, "node", "clean", mark}, .timeout = 20_s}).exit_status, 0);
-  EXPECT_TRUE(find_marked_processes("YOKE_JOB=" + mark).empty());
+  EXPECT_EQ(run({.argv = {YOKE_PROGRAM, "node", "clean", tag}, .timeout = 20_s}).exit_status, 0);
+  EXPECT_TRUE(find_tagged_processes("YOKE_JOB=" + tag).empty());
 }
 
 TEST_F(SupervisorTest, WhatARankLeavesRunningEndsWithIt) {
   start("sleep 300 & echo up");
   ASSERT_TRUE(await(MessageType::kClosed));
-  EXPECT_EQ(find_marked_processes("YOKE_JOB=" + mark).size(), 1U) << "only the supervisor itself";
+  EXPECT_EQ(find_tagged_processes("YOKE_JOB=" + tag).size(), 1U) << "only the supervisor itself";
 }
 
-TEST_F(SupervisorTest, TellsARankThatStandsStill) {
+TEST_F(SupervisorTest, ReportsARankThatStandsStill) {
   start("kill -STOP $$");
   EXPECT_TRUE(await(MessageType::kStopped));
   send(to_message(MessageType::kRestart, RankList{{0}}));
@@ -155,4 +155,4 @@ TEST_F(SupervisorTest, TenThousandRandomBytesEndItWithAWord) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::job

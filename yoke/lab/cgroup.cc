@@ -13,7 +13,7 @@
 #include "yoke/base/text.h"
 #include "yoke/lab/state.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 using namespace literals;
 namespace {
@@ -61,7 +61,7 @@ std::optional<MemoryGroup> base_group() {
   return std::nullopt;
 }
 
-// The lab's groups stay where its first was made, whoever asks later: in v1 our own group differs from session to
+// The lab's groups stay where its first was made, no matter who asks later: in v1 our own group differs from session to
 // session, and within a node it is the node's.
 fs::path base_file(const std::string& lab) { return lab_folder(lab) / "cgroup"; }
 
@@ -119,4 +119,4 @@ void remove_memory_groups(const std::string& lab) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -6,7 +6,7 @@
 
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 struct MemoryGroup {
   std::filesystem::path folder;
@@ -22,4 +22,4 @@ std::optional<MemoryGroup> memory_group(const std::string& lab, int node);
 void create_memory_group(const std::string& lab, const MemoryGroup& group, Bytes limit);
 void remove_memory_groups(const std::string& lab);  // once nothing runs in them; what is not there is no error
 
-}  // namespace yoke
+}  // namespace yoke::lab

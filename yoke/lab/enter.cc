@@ -22,7 +22,7 @@
 #include "yoke/lab/plain.h"
 #include "yoke/lab/state.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 namespace {
 
@@ -34,6 +34,8 @@ constexpr int kNodeNamespaces = CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLO
 [[noreturn]] void execute(const std::vector<std::string>& argv) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal_number, SIG_DFL);
+  // What came before that was heard by our handlers, and the program would not know of it.
+  if (interrupt_signal() != 0) _exit(128 + interrupt_signal());
   unsetenv(std::string(kProcessTokenVariable).c_str());  // what it leaves running stays, as on any machine
   std::vector<std::string> words = argv;
   std::vector<char*> pointers;
@@ -50,6 +52,8 @@ constexpr int kNodeNamespaces = CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLO
 [[noreturn]] void run_program(const fs::path& folder, const std::vector<std::string>& argv) {
   if (chdir(folder.c_str()) != 0 && chdir("/root") != 0) _exit(kCannotStart);
   setenv("HOME", "/root", 1);
+  setenv("USER", "root", 1);
+  setenv("LOGNAME", "root", 1);
   setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
   unsetenv("XDG_RUNTIME_DIR");
   execute(argv);
@@ -70,6 +74,8 @@ int wait_for(pid_t child) {
     if (errno != EINTR) return kCannotStart;
     const int signal_number = interrupt_signal();
     if (signal_number == 0 || signal_number == passed_on) continue;
+    // The terminal gives Ctrl-C to the child itself: a second one would count as another.
+    if (signal_number == SIGINT && isatty(STDIN_FILENO) != 0) continue;
     passed_on = signal_number;
     kill(child, signal_number);
   }
@@ -121,4 +127,4 @@ std::optional<InNode> in_node() {
   return InNode{lines[0], lines[1]};
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -5,7 +5,7 @@
 
 #include "yoke/lab/layout.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 // Runs argv in the node with our terminal and streams, in the same folder if the node has it, and returns its exit
 // status (128 + n where signal n ended it). SIGTERM and SIGHUP are passed on; Ctrl-C reaches it by the terminal.
@@ -18,4 +18,4 @@ struct InNode {
 };
 std::optional<InNode> in_node();
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -1,6 +1,7 @@
 #include "yoke/lab/fault_steps.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -13,7 +14,7 @@
 #include "yoke/lab/network.h"
 #include "yoke/lab/parts.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 using namespace literals;
@@ -53,22 +54,34 @@ std::vector<Step> restore_routes(const LabLayout& layout, int node, const std::s
   return steps;
 }
 
-std::vector<const LabInterface*> interfaces_of_half(const LabNode& node, const std::string& half) {
+// On a node whose ports are halves a half's letter, else the port's: A to H on a server of eight.
+std::string letter_of(const LabNode& node, const LabInterface& interface) {
+  const bool halves =
+      std::any_of(node.interfaces.begin(), node.interfaces.end(), [](const auto& one) { return one.rail != "A"; });
+  return halves ? interface.rail : std::string(1, static_cast<char>('A' + interface.port));
+}
+
+std::vector<const LabInterface*> interfaces_of_rail(const LabNode& node, const std::string& rail) {
   std::vector<const LabInterface*> found;
+  std::vector<std::string> letters;
   for (const LabInterface& interface : node.interfaces) {
-    if (interface.address && (half.empty() || interface.half == half)) found.push_back(&interface);
+    if (!interface.address) continue;
+    const std::string letter = letter_of(node, interface);
+    if (rail.empty() || letter == rail) found.push_back(&interface);
+    if (std::find(letters.begin(), letters.end(), letter) == letters.end()) letters.push_back(letter);
   }
   if (found.empty()) {
-    throw Error(ErrorCode::kUsage, fmt::format("{} has no cabled half '{}'", node.name, half), "halves are A and B");
+    throw Error(ErrorCode::kUsage, fmt::format("{} has no cabled rail '{}'", node.name, printable(rail, 20)),
+                fmt::format("rails are {}", fmt::join(letters, ", ")));
   }
   return found;
 }
 
 void add(std::vector<Step>& steps, std::vector<Step> more) { steps.insert(steps.end(), more.begin(), more.end()); }
 
-FaultSteps cut(const LabLayout& layout, const LabNode& node, const std::string& half) {
+FaultSteps cut(const LabLayout& layout, const LabNode& node, const std::string& rail) {
   FaultSteps steps;
-  for (const LabInterface* interface : interfaces_of_half(node, half)) {
+  for (const LabInterface* interface : interfaces_of_rail(node, rail)) {
     steps.run.push_back({node.number, "ip", fmt::format("link set {} down", interface->name)});
     steps.undo.push_back({node.number, "ip", fmt::format("link set {} up", interface->name)});
     add(steps.undo, restore_routes(layout, node.number, interface->name));
@@ -76,9 +89,9 @@ FaultSteps cut(const LabLayout& layout, const LabNode& node, const std::string& 
   return steps;
 }
 
-FaultSteps take_addresses(const LabLayout& layout, const LabNode& node, const std::string& half) {
+FaultSteps take_addresses(const LabLayout& layout, const LabNode& node, const std::string& rail) {
   FaultSteps steps;
-  for (const LabInterface* interface : interfaces_of_half(node, half)) {
+  for (const LabInterface* interface : interfaces_of_rail(node, rail)) {
     for (const std::string& address : addresses_of(layout, node.number, interface->name)) {
       steps.run.push_back({node.number, "ip", fmt::format("addr del {} dev {}", address, interface->name)});
       steps.undo.push_back({node.number, "ip", fmt::format("addr replace {} brd + dev {}", address, interface->name)});
@@ -88,15 +101,15 @@ FaultSteps take_addresses(const LabLayout& layout, const LabNode& node, const st
   return steps;
 }
 
-// Both halves in the /24 of half A: what NVIDIA's own script does for two nodes.
+// Both rails in the /24 of rail A: what NVIDIA's own script does for two nodes.
 FaultSteps share_subnet(const LabLayout& layout, const LabNode& node) {
   FaultSteps steps = take_addresses(layout, node, "B");
-  const std::vector<const LabInterface*> first = interfaces_of_half(node, "A");
-  const std::vector<const LabInterface*> second = interfaces_of_half(node, "B");
+  const std::vector<const LabInterface*> first = interfaces_of_rail(node, "A");
+  const std::vector<const LabInterface*> second = interfaces_of_rail(node, "B");
   for (std::size_t i = 0; i < second.size(); ++i) {
     const Ipv4Prefix network = first[i]->address->network();
     const std::string address =
-        to_string(Ipv4Prefix{network.host(static_cast<std::uint32_t>(100 + node.number)), network.length});
+        yoke::to_string(Ipv4Prefix{network.host(static_cast<std::uint32_t>(100 + node.number)), network.length});
     steps.run.push_back({node.number, "ip", fmt::format("addr add {} brd + dev {}", address, second[i]->name)});
     steps.undo.insert(steps.undo.begin(),
                       {node.number, "ip", fmt::format("addr del {} dev {}", address, second[i]->name)});
@@ -104,9 +117,9 @@ FaultSteps share_subnet(const LabLayout& layout, const LabNode& node) {
   return steps;
 }
 
-FaultSteps lower_mtu(const LabLayout& layout, const LabNode& node, const std::string& half) {
+FaultSteps lower_mtu(const LabLayout& layout, const LabNode& node, const std::string& rail) {
   FaultSteps steps;
-  for (const LabInterface* interface : interfaces_of_half(node, half)) {
+  for (const LabInterface* interface : interfaces_of_rail(node, rail)) {
     const Document link = ask_ip(layout, node.number, {"link", "show", "dev", interface->name});
     steps.run.push_back({node.number, "ip", fmt::format("link set {} mtu 1500", interface->name)});
     steps.undo.push_back(
@@ -116,17 +129,17 @@ FaultSteps lower_mtu(const LabLayout& layout, const LabNode& node, const std::st
 }
 
 // Both directions: at the far end of a direct cable too. Behind a switch only what the node sends is slowed.
-FaultSteps slow_down(const LabLayout& layout, const LabNode& node, const std::string& half) {
-  if (!layout.half_rate) {
-    throw Error(ErrorCode::kUnsupported, "this lab's halves are not shaped, so none can be slowed",
-                "start it without --unshaped");
+FaultSteps slow_down(const LabLayout& layout, const LabNode& node, const std::string& rail) {
+  if (!layout.rail_rate) {
+    throw Error(ErrorCode::kUnsupported, "this lab's rails are not shaped, so none can be slowed",
+                "start it without --rail-rate none");
   }
   FaultSteps steps;
   const auto slow = [&](int number, const std::string& interface) {
-    steps.run.push_back({number, "tc", shape_line(interface, *layout.half_rate / 8)});
-    steps.undo.push_back({number, "tc", shape_line(interface, *layout.half_rate)});
+    steps.run.push_back({number, "tc", shape_line(interface, *layout.rail_rate / 8)});
+    steps.undo.push_back({number, "tc", shape_line(interface, *layout.rail_rate)});
   };
-  for (const LabInterface* interface : interfaces_of_half(node, half)) {
+  for (const LabInterface* interface : interfaces_of_rail(node, rail)) {
     slow(node.number, interface->name);
     if (const auto peer = find_peer(layout, node.number, interface->name)) slow(peer->first, peer->second);
   }
@@ -139,8 +152,8 @@ FaultSteps route_over_management(const LabLayout& layout, const LabNode& node) {
     if (other.number == node.number) continue;
     for (const LabInterface& interface : other.interfaces) {
       if (!interface.address) continue;
-      const std::string route = fmt::format("{}/32 via {} dev {}", to_string(interface.address->address),
-                                            to_string(other.management.address), layout.management_interface);
+      const std::string route = fmt::format("{}/32 via {} dev {}", yoke::to_string(interface.address->address),
+                                            yoke::to_string(other.management.address), layout.management_interface);
       // A ring has host routes already, which stay behind this one.
       steps.run.push_back({node.number, "ip", fmt::format("route prepend {}", route)});
       steps.undo.push_back({node.number, "ip", fmt::format("route del {}", route)});
@@ -169,13 +182,13 @@ FaultSteps drop_data_ports(const LabNode& node) {
 }
 
 // Shown by the watcher in the hardware tree; the devices are PCI functions or RDMA devices.
-FaultSteps show_in_hardware(const LabLayout& layout, const LabNode& node, const std::string& half,
+FaultSteps show_in_hardware(const LabLayout& layout, const LabNode& node, const std::string& rail,
                             std::string LabPort::*device) {
   if (layout.hardware == "none") {
     throw Error(ErrorCode::kUnsupported, "this lab shows no hardware", "start it with --hardware spark");
   }
   FaultSteps steps;
-  const std::vector<const LabInterface*> interfaces = interfaces_of_half(node, half);
+  const std::vector<const LabInterface*> interfaces = interfaces_of_rail(node, rail);
   for (const LabPort& port : lab_ports(lab_hardware({.machine = layout.hardware, .node = node.number}))) {
     const bool meant = std::any_of(interfaces.begin(), interfaces.end(),
                                    [&](const LabInterface* i) { return i->name == port.interface; });
@@ -209,19 +222,19 @@ bool is_deleted(const LabLayout& layout, const Step& step) {
 
 }  // namespace
 
-FaultSteps plan_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& half) {
+FaultSteps plan_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& rail) {
   if (name == "cable-pulled") return cut(layout, node, "");
-  if (name == "half-down") return cut(layout, node, half);
-  if (name == "half-unaddressed") return take_addresses(layout, node, half);
-  if (name == "mtu-mismatch") return lower_mtu(layout, node, half);
+  if (name == "rail-down") return cut(layout, node, rail);
+  if (name == "rail-unaddressed") return take_addresses(layout, node, rail);
+  if (name == "mtu-mismatch") return lower_mtu(layout, node, rail);
   if (name == "same-subnet") return share_subnet(layout, node);
-  if (name == "slow-half") return slow_down(layout, node, half);
+  if (name == "slow-rail") return slow_down(layout, node, rail);
   if (name == "management-only") return route_over_management(layout, node);
   if (name == "firewall") return drop_data_ports(node);
-  if (name == "gid-drift") return show_in_hardware(layout, node, half, &LabPort::rdma_device);
-  if (name == "narrow-pcie") return show_in_hardware(layout, node, half, &LabPort::pci_address);
+  if (name == "gid-drift") return show_in_hardware(layout, node, rail, &LabPort::rdma_device);
+  if (name == "narrow-pcie") return show_in_hardware(layout, node, rail, &LabPort::pci_address);
   if (name == "port-speed-100") return show_in_hardware(layout, node, "", &LabPort::rdma_device);
-  throw Error(ErrorCode::kUnsupported, "clock-skew cannot be had: Linux has no namespace for the wall clock",
+  throw Error(ErrorCode::kUnsupported, "a lab cannot skew a clock: its nodes share this machine's",
               "time namespaces shift only the monotonic clocks, which no tool compares between machines");
 }
 
@@ -246,4 +259,4 @@ void undo_steps(const LabLayout& layout, const std::vector<Step>& steps) {
   if (first) throw *first;
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

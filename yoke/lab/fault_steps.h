@@ -5,7 +5,7 @@
 
 #include "yoke/lab/faults.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 struct FaultSteps {
   std::vector<ActiveFault::Undo> run;
@@ -13,7 +13,7 @@ struct FaultSteps {
   std::vector<std::string> devices;
 };
 
-FaultSteps plan_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& half);
+FaultSteps plan_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& rail);
 
 // Runs the steps in order, each in its node's network.
 void run_steps(const LabLayout& layout, const std::vector<ActiveFault::Undo>& steps);
@@ -22,4 +22,4 @@ void run_steps(const LabLayout& layout, const std::vector<ActiveFault::Undo>& st
 // before the fault was made, or while it was cleared. Takes every step; then throws the first error there was.
 void undo_steps(const LabLayout& layout, const std::vector<ActiveFault::Undo>& steps);
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -20,7 +20,7 @@
 #include "yoke/lab/parts.h"
 #include "yoke/lab/state.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 namespace {
 
@@ -29,12 +29,12 @@ using Scope = FaultRow::Scope;
 constexpr Seconds kSettleLimit{5};
 
 constexpr std::array kFaults = {
-    FaultRow{"cable-pulled", "both halves of the node's cables lose their carrier", Scope::kNode},
-    FaultRow{"half-down", "one half is down, the other works", Scope::kHalf},
-    FaultRow{"half-unaddressed", "one half has lost its address", Scope::kHalf},
+    FaultRow{"cable-pulled", "both rails of the node's cables lose their carrier", Scope::kNode},
+    FaultRow{"rail-down", "one rail is down, the other works", Scope::kHalf},
+    FaultRow{"rail-unaddressed", "one rail has lost its address", Scope::kHalf},
     FaultRow{"mtu-mismatch", "MTU 1500 at this end, 9000 at the other", Scope::kHalf},
-    FaultRow{"same-subnet", "both halves in one /24", Scope::kNode},
-    FaultRow{"slow-half", "an eighth of the rate, all else healthy", Scope::kHalf},
+    FaultRow{"same-subnet", "both rails in one /24", Scope::kNode},
+    FaultRow{"slow-rail", "an eighth of the rate, all else healthy", Scope::kHalf},
     FaultRow{"gid-drift", "the RoCE v2 IPv4 entry has moved in the GID table", Scope::kHalf},
     FaultRow{"narrow-pcie", "PCIe x2 instead of x4", Scope::kHalf},
     FaultRow{"management-only", "the peers' fast addresses are routed over the management port", Scope::kNode},
@@ -60,7 +60,7 @@ template <class Visitor>
 void visit_fields(Visitor& visit, ActiveFault& fault) {
   visit.required("name", fault.name);
   visit.required("node", fault.node);
-  visit.required("half", fault.half);
+  visit.required("rail", fault.rail);
   visit.optional("undo", fault.undo);
   visit.optional("devices", fault.devices);
 }
@@ -119,17 +119,17 @@ std::span<const FaultRow> fault_table() { return kFaults; }
 std::vector<ActiveFault> active_faults(const std::string& lab) {
   const fs::path file = faults_file(lab);
   if (!fs::exists(file)) return {};
-  return from_document<std::vector<ActiveFault>>(parse_json(read_file(file), file.native()));
+  return from_json<std::vector<ActiveFault>>(parse_json(read_file(file), file.native()));
 }
 
-void apply_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& half) {
+void apply_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& rail) {
   const FaultRow& row = find_fault(name);
   const LabLock lock(layout.name);
   if (name == "power-on") return power_on_with_faults(layout, node, lock);
-  ActiveFault fault{.name = std::string(name), .node = node.number, .half = row.scope == Scope::kHalf ? half : ""};
+  ActiveFault fault{.name = std::string(name), .node = node.number, .rail = row.scope == Scope::kHalf ? rail : ""};
   std::vector<ActiveFault> faults = active_faults(layout.name);
   const bool in_force = std::any_of(faults.begin(), faults.end(), [&](const ActiveFault& other) {
-    return other.name == fault.name && other.node == fault.node && other.half == fault.half;
+    return other.name == fault.name && other.node == fault.node && other.rail == fault.rail;
   });
   if (in_force) {
     throw Error(ErrorCode::kConflict, fmt::format("{} is in force on {} already", name, node.name),
@@ -139,7 +139,7 @@ void apply_fault(const LabLayout& layout, std::string_view name, const LabNode& 
     power_off(layout, node);
     return;
   }
-  FaultSteps steps = plan_fault(layout, name, node, fault.half);
+  FaultSteps steps = plan_fault(layout, name, node, fault.rail);
   fault.undo = steps.undo;
   fault.devices = steps.devices;
   faults.push_back(fault);
@@ -194,4 +194,4 @@ std::size_t clear_faults(const LabLayout& layout) {
   return cleared;
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -8,19 +8,19 @@
 
 #include "yoke/lab/layout.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 struct FaultRow {
   std::string_view name;
   std::string_view summary;
-  enum class Scope { kNode, kHalf } scope;  // kHalf takes --half; half B unless given
+  enum class Scope { kNode, kHalf } scope;  // kHalf takes --rail; rail B unless given
 };
 std::span<const FaultRow> fault_table();
 
 struct ActiveFault {
   std::string name;
   int node = 0;
-  std::string half;  // empty for the whole node
+  std::string rail;  // empty for the whole node
   struct Undo {
     int node = 0;
     std::string tool;  // ip, tc or nft
@@ -33,7 +33,7 @@ struct ActiveFault {
 std::vector<ActiveFault> active_faults(const std::string& lab);
 
 // Throws kConflict where it is in force already, kUnsupported where this machine cannot do it.
-void apply_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& half);
+void apply_fault(const LabLayout& layout, std::string_view name, const LabNode& node, const std::string& rail);
 std::size_t clear_faults(const LabLayout& layout);  // all, latest first; returns how many
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -7,7 +7,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 // Numbers of `digits` hexadecimal digits with a separator between, as many as there must be; nothing otherwise.
@@ -23,7 +23,7 @@ std::optional<std::vector<unsigned>> parse_groups(std::string_view text, std::si
   return groups;
 }
 
-constexpr std::size_t kPairsMost = kGidSlotsMost / 2;
+constexpr std::size_t kMaxPairs = kMaxGidSlots / 2;
 
 // The addresses by pair of slots: pair p is slots 2p (v1) and 2p + 1 (v2). Entries are always added and removed as
 // pairs, and v1 entries never drift: so the v1 entries of a table tell where each address belongs.
@@ -122,12 +122,12 @@ GidTable next_gid_table(const GidTable& current, const GidSources& sources) {
     if (find_pair(pairs, gid)) continue;
     std::size_t pair = 1;
     while (!is_free(pair)) ++pair;
-    if (pair >= kPairsMost) break;
+    if (pair >= kMaxPairs) break;
     if (pair >= pairs.size()) pairs.resize(pair + 1);
     pairs[pair] = gid;
   }
 
-  GidTable table(std::max({kGidSlotsLeast, current.size(), 2 * pairs.size()}));
+  GidTable table(std::max({kMinGidSlots, current.size(), 2 * pairs.size()}));
   for (std::size_t pair = 0; pair < pairs.size(); ++pair) {
     table[2 * pair] = {pairs[pair], RoceVersion::kV1};
     table[2 * pair + 1] = {pairs[pair], RoceVersion::kV2};
@@ -145,4 +145,4 @@ GidTable next_gid_table(const GidTable& current, const GidSources& sources) {
   return table;
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -11,7 +11,7 @@
 
 #include "yoke/base/ip.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 struct Gid {
   std::array<std::uint8_t, 16> bytes{};  // all zero: an empty slot
@@ -47,11 +47,11 @@ struct GidSources {
   bool drift = false;
 };
 
-inline constexpr std::size_t kGidSlotsLeast = 16;  // what is written at least, so that empty slots can be seen
-inline constexpr std::size_t kGidSlotsMost = 255;  // of mlx5; addresses beyond find no place, as in the kernel
+inline constexpr std::size_t kMinGidSlots = 16;   // what is written at least, so that empty slots can be seen
+inline constexpr std::size_t kMaxGidSlots = 255;  // of mlx5; addresses beyond find no place, as in the kernel
 
 // An address that stays keeps its index; a new one takes the first free pair of slots; one that goes frees its pair.
 // The result is at least as long as `current`.
 GidTable next_gid_table(const GidTable& current, const GidSources& sources);
 
-}  // namespace yoke
+}  // namespace yoke::lab

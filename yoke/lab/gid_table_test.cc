@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <set>
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 const Mac kMac = {0x4c, 0xbb, 0x47, 0x0a, 0x10, 0x00};
@@ -54,7 +54,7 @@ TEST(Gid, IsWrittenAsInSysfsAndReadBack) {
 TEST(GidTable, HasTheOwnAddressAlwaysAndSixteenSlotsAtLeast) {
   const GidTable table = next_gid_table({}, {.mac = kMac});
   EXPECT_EQ(show(table), "own/1 own/2");
-  EXPECT_EQ(table.size(), kGidSlotsLeast);
+  EXPECT_EQ(table.size(), kMinGidSlots);
   EXPECT_EQ(next_gid_table(GidTable(40), {.mac = kMac}).size(), 40U) << "slots that are there do not go";
   EXPECT_EQ(show(next_gid_table({}, {})), "");
 }
@@ -103,7 +103,7 @@ TEST(GidTable, TakesNoMoreThanTheAdapterHasSlots) {
   for (const bool drift : {false, true}) {
     sources.drift = drift;
     const GidTable table = next_gid_table({}, sources);
-    EXPECT_LE(table.size(), kGidSlotsMost);
+    EXPECT_LE(table.size(), kMaxGidSlots);
     EXPECT_EQ(next_gid_table(table, sources), table);
   }
 }
@@ -138,4 +138,4 @@ RC_GTEST_PROP(GidTable, HoldsEachAddressOnceInEachVersionAndMovesNone,
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::lab

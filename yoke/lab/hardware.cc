@@ -17,7 +17,7 @@
 #include "yoke/lab/hardware_changes.h"
 #include "yoke/lab/hardware_functions.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 using Kind = MemoryTree::Entry::Kind;
@@ -29,14 +29,14 @@ constexpr Machine kMachines[] = {{"spark", "spark-pair/machine.tree"}, {"b300", 
 
 // The step leaves room for the 0x20 addresses of a machine, and reads well: 4c:bb:47:0a:30:05 is node 3's.
 constexpr std::uint64_t kNodeStep = 0x1000;
-constexpr int kNodeMost = 1000;  // so that nothing is carried out of the lower three bytes of any fixture's addresses
+constexpr int kMaxNode = 1000;  // so that nothing is carried out of the lower three bytes of any fixture's addresses
 
 // Of an interface's folder below its PCI function: what neither the lab nor a user can change.
 constexpr std::array<std::string_view, 6> kFixedNetFiles = {"address",        "type",   "addr_len",
                                                             "phys_port_name", "device", "phy80211"};
 
-constexpr std::array<std::string_view, 3> kHiddenFolders = {"/sys/class/net/", "/sys/devices/virtual/net/",
-                                                            "/sys/devices/system/"};
+constexpr std::array<std::string_view, 4> kHiddenFolders = {"/sys/class/net/", "/sys/devices/virtual/net/",
+                                                            "/sys/devices/system/", "/sys/module/"};
 
 std::string read_embedded(std::string_view path) {
   const std::optional<std::string_view> text = embedded_file(path);
@@ -103,7 +103,7 @@ std::pair<std::string, std::string> split_domain(const std::string& pci_address)
 }  // namespace
 
 MemoryTree lab_hardware(const LabHardwareOptions& options) {
-  YOKE_CHECK(options.node >= 1 && options.node <= kNodeMost, "node {}", options.node);
+  YOKE_CHECK(options.node >= 1 && options.node <= kMaxNode, "node {}", options.node);
   if (options.machine == "none") return {};
   std::vector<std::string> names = {"none"};
   for (const Machine& machine : kMachines) {
@@ -144,7 +144,7 @@ std::vector<LabPort> lab_ports(const FileTree& tree) {
                  .pci_address = function.pci_address,
                  .rdma_device = function.device};
     if (!ports.empty()) port.port = ports.back().port + (is_same_port ? 0 : 1);
-    if (is_same_port) port.half = std::string(1, static_cast<char>(ports.back().half.front() + 1));
+    if (is_same_port) port.rail = std::string(1, static_cast<char>(ports.back().rail.front() + 1));
     ports.push_back(std::move(port));
   }
   return ports;
@@ -163,4 +163,4 @@ std::optional<LabPort> lab_management_port(const FileTree& tree) {
   return std::nullopt;
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -18,7 +18,7 @@
 
 #include "yoke/base/file_tree.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 struct LabHardwareOptions {
   std::string machine = "spark";  // spark, b300, or none: an empty tree
@@ -33,14 +33,14 @@ struct LabPort {
   std::string mac;          // "4c:bb:47:0a:10:00"
   std::string pci_address;  // "0000:01:00.0"
   std::string rdma_device;  // "rocep1s0f0"; empty for the management port
-  int port = 0;             // functions that differ in the PCI domain only are halves of one port
-  std::string half = "A";   // A in the lowest domain
+  int port = 0;             // functions that differ in the PCI domain only are rails of one port
+  std::string rail = "A";   // A in the lowest domain
   friend bool operator==(const LabPort&, const LabPort&) = default;
 };
-// Port 0 half A, port 0 half B, port 1 half A, …
+// Port 0 rail A, port 0 half B, port 1 half A, …
 std::vector<LabPort> lab_ports(const FileTree& tree);
 
 // The Ethernet function without RDMA: "enP7s7" on a Spark, "eno8303" on the B300 server.
 std::optional<LabPort> lab_management_port(const FileTree& tree);
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -12,7 +12,7 @@
 #include "yoke/base/files.h"
 #include "yoke/lab/hardware_functions.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 namespace fs = std::filesystem;
@@ -91,7 +91,7 @@ GidTable read_gid_table(const FileTree& tree, const std::string& port) {
   GidTable table;
   for (const std::string& name : tree.list(port + "/gids")) {
     const std::optional<unsigned> slot = parse_number(name);
-    if (!slot || *slot >= kGidSlotsMost) continue;
+    if (!slot || *slot >= kMaxGidSlots) continue;
     if (table.size() <= *slot) table.resize(*slot + 1);
     const auto gid = parse_gid(tree.read_trimmed(port + "/gids/" + name).value_or(""));
     if (!gid || gid->empty()) continue;
@@ -208,4 +208,4 @@ void write_in_place(const fs::path& file, std::string_view content) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

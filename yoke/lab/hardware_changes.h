@@ -15,7 +15,7 @@
 #include "yoke/lab/gid_table.h"
 #include "yoke/lab/hardware_faults.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 struct InterfaceCounters {
   std::uint64_t rx_bytes = 0, tx_bytes = 0;
@@ -58,4 +58,4 @@ void apply_changes(const std::vector<FileChange>& changes, const std::filesystem
 // the same moment may see the new text with the end of a longer old one behind it, never an empty file.
 void write_in_place(const std::filesystem::path& file, std::string_view content);
 
-}  // namespace yoke
+}  // namespace yoke::lab

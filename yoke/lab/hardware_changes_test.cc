@@ -14,14 +14,14 @@
 #include "yoke/base/tree_file.h"
 #include "yoke/lab/hardware.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 namespace fs = std::filesystem;
 using Strings = std::vector<std::string>;
 
-const std::string kHalfA = "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0/infiniband/rocep1s0f0/ports/1/";
-const std::string kHalfB = "/sys/devices/pci0002:00/0002:00:00.0/0002:01:00.0/infiniband/roceP2p1s0f0/ports/1/";
+const std::string kRailA = "/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0/infiniband/rocep1s0f0/ports/1/";
+const std::string kRailB = "/sys/devices/pci0002:00/0002:00:00.0/0002:01:00.0/infiniband/roceP2p1s0f0/ports/1/";
 
 InterfaceState interface(std::string name, std::vector<std::string_view> addresses, std::string_view mac = {}) {
   InterfaceState state{.name = std::move(name), .mac = parse_mac(mac), .up = true, .carrier = true};
@@ -47,7 +47,7 @@ MemoryTree fixture(const std::string& name) {
   MemoryTree tree = load_tree(fs::path(YOKE_SOURCE_DIR) / "tests/fixtures" / name / "machine.tree");
   for (const LabPort& port : lab_ports(tree)) {
     const std::string folder = tree.resolve("/sys/class/infiniband/" + port.rdma_device).value() + "/ports/1/gids/";
-    for (std::size_t i = 6; i < kGidSlotsLeast; ++i) tree.add_file(folder + std::to_string(i), to_string(Gid{}) + "\n");
+    for (std::size_t i = 6; i < kMinGidSlots; ++i) tree.add_file(folder + std::to_string(i), to_string(Gid{}) + "\n");
   }
   return tree;
 }
@@ -58,7 +58,7 @@ TEST(HardwareChanges, ACapturedMachineThatIsInStepStaysAsItIs) {
 
 TEST(HardwareChanges, ALabsSparkBecomesTheCapturedOneWithItsInterfaces) {
   const MemoryTree tree = follow(lab_hardware({.machine = "spark", .node = 1}), pair_interfaces());
-  for (const std::string& difference : differences(tree, fixture("spark-pair"))) {
+  for (const std::string& difference : tests::differences(tree, fixture("spark-pair"))) {
     EXPECT_TRUE(difference.starts_with("+")) << difference;
     EXPECT_EQ(difference.find("/infiniband/roce"), std::string::npos) << difference;  // /dev/infiniband is no lab's
   }
@@ -77,10 +77,10 @@ TEST(HardwareChanges, FaultsLookAsCapturedAndGoAwayWithoutATrace) {
   const MemoryTree healthy = fixture("spark-pair");
   for (const Case& each : cases) {
     const MemoryTree broken = follow(healthy, pair_interfaces(), each.faults);
-    for (const std::string& difference : differences(broken, fixture(each.fixture))) {
+    for (const std::string& difference : tests::differences(broken, fixture(each.fixture))) {
       EXPECT_TRUE(difference.ends_with("/speed")) << each.fixture << ": " << difference;
     }
-    EXPECT_EQ(differences(follow(broken, pair_interfaces()), healthy), Strings{}) << each.fixture;
+    EXPECT_EQ(tests::differences(follow(broken, pair_interfaces()), healthy), Strings{}) << each.fixture;
   }
 }
 
@@ -90,17 +90,17 @@ TEST(HardwareChanges, APortIsActiveOnlyWhenItIsUpAndHasACarrier) {
     for (const bool carrier : {false, true}) {
       const MemoryTree tree = follow(start, {{.name = "enp1s0f0np0", .up = up, .carrier = carrier}});
       const bool active = up && carrier;
-      EXPECT_EQ(tree.read(kHalfA + "state"), active ? "4: ACTIVE\n" : "1: DOWN\n");
-      EXPECT_EQ(tree.read(kHalfA + "phys_state"), active ? "5: LinkUp\n" : "3: Disabled\n");
-      EXPECT_EQ(tree.read(kHalfA + "rate"), active ? "200 Gb/sec (4X HDR)\n" : "40 Gb/sec (4X QDR)\n");
-      EXPECT_EQ(tree.read(kHalfB + "state"), "1: DOWN\n") << "its interface is missing";
+      EXPECT_EQ(tree.read(kRailA + "state"), active ? "4: ACTIVE\n" : "1: DOWN\n");
+      EXPECT_EQ(tree.read(kRailA + "phys_state"), active ? "5: LinkUp\n" : "3: Disabled\n");
+      EXPECT_EQ(tree.read(kRailA + "rate"), active ? "200 Gb/sec (4X HDR)\n" : "40 Gb/sec (4X QDR)\n");
+      EXPECT_EQ(tree.read(kRailB + "state"), "1: DOWN\n") << "its interface is missing";
     }
   }
 }
 
-TEST(HardwareChanges, ADownPortDoesNotTellOfItsSpeed) {
+TEST(HardwareChanges, ADownPortDoesNotReportItsSpeed) {
   const MemoryTree tree = follow(lab_hardware({}), {}, {.port_speed_100 = {"rocep1s0f0"}});
-  EXPECT_EQ(tree.read(kHalfA + "rate"), "40 Gb/sec (4X QDR)\n");
+  EXPECT_EQ(tree.read(kRailA + "rate"), "40 Gb/sec (4X QDR)\n");
 }
 
 TEST(HardwareChanges, AServersPortsRunAt800AndTheirLinksAreSixteenLanesWide) {
@@ -140,16 +140,16 @@ TEST(HardwareChanges, LinksOfTheMachineBelowAreLeftAlone) {
 
 TEST(HardwareChanges, GidsFollowTheAddressesAndNameTheInterface) {
   MemoryTree tree = follow(lab_hardware({}), {interface("enp1s0f0np0", {"10.0.0.1", "10.0.0.2"})});
-  EXPECT_EQ(tree.read(kHalfA + "gids/4"), "0000:0000:0000:0000:0000:ffff:0a00:0002\n");
-  EXPECT_EQ(tree.read(kHalfA + "gid_attrs/types/4"), "IB/RoCE v1\n");
-  EXPECT_EQ(tree.read(kHalfA + "gid_attrs/types/5"), "RoCE v2\n");
-  EXPECT_EQ(tree.read(kHalfA + "gid_attrs/ndevs/5"), "enp1s0f0np0\n");
-  EXPECT_EQ(tree.read(kHalfA + "gids/6"), to_string(Gid{}) + "\n");
-  EXPECT_EQ(tree.read(kHalfA + "gid_attrs/types/6"), std::nullopt);
+  EXPECT_EQ(tree.read(kRailA + "gids/4"), "0000:0000:0000:0000:0000:ffff:0a00:0002\n");
+  EXPECT_EQ(tree.read(kRailA + "gid_attrs/types/4"), "IB/RoCE v1\n");
+  EXPECT_EQ(tree.read(kRailA + "gid_attrs/types/5"), "RoCE v2\n");
+  EXPECT_EQ(tree.read(kRailA + "gid_attrs/ndevs/5"), "enp1s0f0np0\n");
+  EXPECT_EQ(tree.read(kRailA + "gids/6"), to_string(Gid{}) + "\n");
+  EXPECT_EQ(tree.read(kRailA + "gid_attrs/types/6"), std::nullopt);
   tree = follow(tree, {interface("enp1s0f0np0", {"10.0.0.2"})});
-  EXPECT_EQ(tree.read(kHalfA + "gids/2"), to_string(Gid{}) + "\n");
-  EXPECT_EQ(tree.read(kHalfA + "gid_attrs/ndevs/2"), std::nullopt);
-  EXPECT_EQ(tree.read(kHalfA + "gids/5"), "0000:0000:0000:0000:0000:ffff:0a00:0002\n") << "an address keeps its index";
+  EXPECT_EQ(tree.read(kRailA + "gids/2"), to_string(Gid{}) + "\n");
+  EXPECT_EQ(tree.read(kRailA + "gid_attrs/ndevs/2"), std::nullopt);
+  EXPECT_EQ(tree.read(kRailA + "gids/5"), "0000:0000:0000:0000:0000:ffff:0a00:0002\n") << "an address keeps its index";
 }
 
 TEST(HardwareChanges, AReaderInBetweenNeverSeesAGidWithoutItsAttributes) {
@@ -157,11 +157,11 @@ TEST(HardwareChanges, AReaderInBetweenNeverSeesAGidWithoutItsAttributes) {
   const auto step = [&](const std::vector<InterfaceState>& interfaces, const HardwareFaults& faults) {
     for (const FileChange& change : hardware_changes(tree, interfaces, faults)) {
       apply_changes({change}, tree);
-      for (std::size_t i = 0; i < kGidSlotsLeast; ++i) {
+      for (std::size_t i = 0; i < kMinGidSlots; ++i) {
         const std::string slot = std::to_string(i);
-        if (parse_gid(tree.read_trimmed(kHalfA + "gids/" + slot).value())->empty()) continue;
-        EXPECT_TRUE(tree.read(kHalfA + "gid_attrs/types/" + slot)) << slot;
-        EXPECT_TRUE(tree.read(kHalfA + "gid_attrs/ndevs/" + slot)) << slot;
+        if (parse_gid(tree.read_trimmed(kRailA + "gids/" + slot).value())->empty()) continue;
+        EXPECT_TRUE(tree.read(kRailA + "gid_attrs/types/" + slot)) << slot;
+        EXPECT_TRUE(tree.read(kRailA + "gid_attrs/ndevs/" + slot)) << slot;
       }
     }
   };
@@ -173,7 +173,7 @@ TEST(HardwareChanges, AReaderInBetweenNeverSeesAGidWithoutItsAttributes) {
 TEST(HardwareChanges, AnotherMacAddressIsFollowed) {
   const MemoryTree tree = follow(lab_hardware({}), {interface("enp1s0f0np0", {}, "02:00:00:00:00:07")});
   EXPECT_EQ(lab_ports(tree).front().mac, "02:00:00:00:00:07");
-  EXPECT_EQ(tree.read_trimmed(kHalfA + "gids/1"), "fe80:0000:0000:0000:0000:00ff:fe00:0007");
+  EXPECT_EQ(tree.read_trimmed(kRailA + "gids/1"), "fe80:0000:0000:0000:0000:00ff:fe00:0007");
 }
 
 TEST(HardwareChanges, CountersAreInWordsOfFourBytesAndLeftAloneWhenUnknown) {
@@ -191,7 +191,7 @@ TEST(HardwareChanges, CountersAreInWordsOfFourBytesAndLeftAloneWhenUnknown) {
   EXPECT_TRUE(counter_changes(tree, {state}).empty());
   state.counters.reset();
   tree = follow(tree, {state});
-  const std::string counters = kHalfA + "counters/";
+  const std::string counters = kRailA + "counters/";
   EXPECT_EQ(tree.read(counters + "port_rcv_data"), "1000\n");
   EXPECT_EQ(tree.read(counters + "port_xmit_data"), "200\n");
   EXPECT_EQ(tree.read(counters + "port_rcv_packets"), "7\n");
@@ -205,7 +205,7 @@ TEST(HardwareChanges, AreWrittenInPlaceOnDiskAsInMemory) {
   MemoryTree tree = lab_hardware({});
   const fs::path root = scratch.path() / "root";
   write_tree(tree, root);
-  const UniqueFd held = open_file(root / (kHalfA + "state").substr(1), 0);
+  const UniqueFd held = open_file(root / (kRailA + "state").substr(1), 0);
   for (const HardwareFaults& faults : {HardwareFaults{.gid_drift = {"rocep1s0f0"}}, HardwareFaults{}}) {
     apply_changes(hardware_changes(DiskTree(root), pair_interfaces(), faults), root);
     tree = follow(tree, pair_interfaces(), faults);
@@ -248,4 +248,4 @@ TEST(HardwareFaults, MustNameWhatIsThere) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -8,7 +8,7 @@
 #include "yoke/base/text.h"
 #include "yoke/lab/hardware_functions.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 void check_names(const std::vector<std::string>& names, const std::vector<std::string>& known, std::string_view what) {
@@ -21,9 +21,6 @@ void check_names(const std::vector<std::string>& names, const std::vector<std::s
 
 }  // namespace
 
-void read_field(const Document& document, Document& value) { value = document; }
-void write_field(Document& document, const Document& value) { document = value; }
-
 template <class Visitor>
 void visit_fields(Visitor& visit, HardwareFaults& faults) {
   visit.optional("gid_drift", faults.gid_drift);
@@ -33,7 +30,7 @@ void visit_fields(Visitor& visit, HardwareFaults& faults) {
 }
 
 HardwareFaults parse_hardware_faults(std::string_view json, std::string_view source) {
-  return from_document<HardwareFaults>(parse_json(json, source));
+  return from_json<HardwareFaults>(parse_json(json, source));
 }
 
 void check_hardware_faults(const FileTree& tree, const HardwareFaults& faults) {
@@ -47,4 +44,4 @@ void check_hardware_faults(const FileTree& tree, const HardwareFaults& faults) {
   check_names(faults.narrow_pcie, addresses, "PCI address");
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

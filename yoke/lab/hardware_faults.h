@@ -10,7 +10,7 @@
 #include "yoke/base/document.h"
 #include "yoke/base/file_tree.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 // Below the node's root.
 inline constexpr std::string_view kHardwareFaultsPath = "/run/yoke-lab/hardware-faults.json";
@@ -29,4 +29,4 @@ HardwareFaults parse_hardware_faults(std::string_view json, std::string_view sou
 // An Error(kNotFound) that names the first device which the tree does not have: such a fault would do nothing.
 void check_hardware_faults(const FileTree& tree, const HardwareFaults& faults);
 
-}  // namespace yoke
+}  // namespace yoke::lab

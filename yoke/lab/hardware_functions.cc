@@ -5,7 +5,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 // "/sys/devices/pci0000:00/0000:00:00.0/…" -> "/sys/devices/pci0000:00/0000:00:00.0", the port that a device is behind.
@@ -47,4 +47,4 @@ std::map<std::string, std::string> find_pci_neighbours(const FileTree& tree,
   return neighbours;
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

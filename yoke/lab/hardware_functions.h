@@ -6,7 +6,7 @@
 
 #include "yoke/base/file_tree.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 struct RdmaFunction {
   std::string device;       // "rocep1s0f0"
@@ -26,4 +26,4 @@ std::vector<RdmaFunction> find_rdma_functions(const FileTree& tree);
 std::map<std::string, std::string> find_pci_neighbours(const FileTree& tree,
                                                        const std::vector<RdmaFunction>& functions);
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -15,7 +15,7 @@
 #include "yoke/lab/gid_table.h"
 #include "yoke/lab/hardware_functions.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,7 +50,7 @@ TEST(LabHardware, NamesTheMachinesThatThereAre) {
   }
 }
 
-TEST(LabHardware, HidesNothingThatTheKernelTellsItself) {
+TEST(LabHardware, HidesNothingThatTheKernelReportsItself) {
   for (const char* machine : {"spark", "b300"}) {
     const MemoryTree tree = lab_hardware({.machine = machine});
     for (const auto& [path, entry] : tree.entries()) {
@@ -96,10 +96,10 @@ TEST(LabHardware, AllPortsAreDownAndHaveTheirOwnGidsOnly) {
       EXPECT_EQ(tree.read_trimmed(folder + "state"), "1: DOWN");
       EXPECT_EQ(tree.read_trimmed(folder + "phys_state"), "3: Disabled");
       EXPECT_EQ(tree.read_trimmed(folder + "rate"), "40 Gb/sec (4X QDR)");
-      EXPECT_EQ(tree.list(folder + "gids").size(), kGidSlotsLeast);
+      EXPECT_EQ(tree.list(folder + "gids").size(), kMinGidSlots);
       EXPECT_EQ(tree.list(folder + "gid_attrs/types"), (Strings{"0", "1"}));
       EXPECT_EQ(tree.list(folder + "gid_attrs/ndevs"), (Strings{"0", "1"}));
-      for (std::size_t i = 0; i < kGidSlotsLeast; ++i) {
+      for (std::size_t i = 0; i < kMinGidSlots; ++i) {
         const Gid expected = i < 2 ? link_local_gid(parse_mac(port.mac).value()) : Gid{};
         EXPECT_EQ(tree.read_trimmed(fmt::format("{}gids/{}", folder, i)), to_string(expected));
       }
@@ -111,7 +111,7 @@ TEST(LabHardware, TheFirstTwoNodesAreTheCapturedPair) {
   for (const auto& [node, fixture] : {std::pair{1, "spark-pair"}, std::pair{2, "spark-pair-2"}}) {
     const MemoryTree captured = load_tree(kFixtures / fixture / "machine.tree");
     const MemoryTree tree = lab_hardware({.machine = "spark", .node = node});
-    for (const std::string& difference : differences(tree, captured)) {
+    for (const std::string& difference : tests::differences(tree, captured)) {
       // Only what the watcher looks after may differ in what both have.
       if (difference.starts_with("=")) {
         EXPECT_NE(difference.find("/ports/1/"), std::string::npos) << difference;
@@ -155,7 +155,7 @@ TEST(LabHardware, EveryNodeHasItsOwnConsistentIdentity) {
   }
 }
 
-TEST(LabPorts, OfASparkAreTwoHalvesOfTwoPorts) {
+TEST(LabPorts, OfASparkAreTwoRailsOfTwoPorts) {
   const std::vector<LabPort> expected = {
       {"enp1s0f0np0", "4c:bb:47:0a:30:00", "0000:01:00.0", "rocep1s0f0", 0, "A"},
       {"enP2p1s0f0np0", "4c:bb:47:0a:30:04", "0002:01:00.0", "roceP2p1s0f0", 0, "B"},
@@ -179,7 +179,7 @@ TEST(LabPorts, OfAServerAreEightNics) {
   for (int i = 0; i < 8; ++i) {
     const LabPort& port = ports[static_cast<std::size_t>(i)];
     EXPECT_EQ(port.port, i);
-    EXPECT_EQ(port.half, "A");
+    EXPECT_EQ(port.rail, "A");
     EXPECT_EQ(port.rdma_device, fmt::format("mlx5_{}", i));
   }
   EXPECT_EQ(ports[0].interface, "enp24s0np0");
@@ -201,4 +201,4 @@ TEST(RdmaFunctions, NeedAnInterfaceInTheTree) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::lab

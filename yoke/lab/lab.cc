@@ -14,7 +14,7 @@
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/cgroup.h"
-#include "yoke/lab/keeper.h"
+#include "yoke/lab/holder.h"
 #include "yoke/lab/network.h"
 #include "yoke/lab/node.h"
 #include "yoke/lab/parts.h"
@@ -23,7 +23,7 @@
 #include "yoke/lab/rights.h"
 #include "yoke/lab/state.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 using namespace literals;
 namespace {
@@ -94,7 +94,7 @@ std::vector<std::string> start_plain_parts(const LabLayout& layout, const LabLoc
 }
 
 // What the nodes found that they could not have; they differ in nothing, so one tells for all.
-std::vector<std::string> told_missing(const LabLayout& layout) {
+std::vector<std::string> reported_missing(const LabLayout& layout) {
   const auto text = DiskTree().read((node_folder(layout.name, 1) / "missing").native());
   std::vector<std::string> lines = split(text.value_or(""), '\n');
   std::erase(lines, "");
@@ -104,16 +104,16 @@ std::vector<std::string> told_missing(const LabLayout& layout) {
 std::vector<std::string> start_parts(const LabLayout& layout, const LabLock& lock) {
   const Deadline deadline = Deadline::after(kStartLimit);
   make_folders(layout);
-  StartingPart keeper = start_part(
-      "the lab's keeper", {"lab-keeper", lab_folder(layout.name).native(), fmt::format("{}", layout.nodes.size())},
-      lab_folder(layout.name) / "keeper.log", lock);
+  StartingPart holder = start_part(
+      "the lab's holder", {"lab-holder", lab_folder(layout.name).native(), fmt::format("{}", layout.nodes.size())},
+      lab_folder(layout.name) / "holder.log", lock);
   make_keys(layout);
   std::vector<std::string> missing = limit_memory(layout);
-  wait_until_ready(keeper, deadline);
-  build_network(layout);
+  wait_until_ready(holder, deadline);
+  for (std::string& what : build_network(layout)) missing.push_back(std::move(what));
   start_nodes(layout, lock, deadline);
   wait_for_links(layout, deadline);
-  for (std::string& what : told_missing(layout)) missing.push_back(std::move(what));
+  for (std::string& what : reported_missing(layout)) missing.push_back(std::move(what));
   return missing;
 }
 
@@ -122,7 +122,7 @@ std::vector<std::string> start_parts(const LabLayout& layout, const LabLock& loc
 std::optional<int> run_lab_part(const std::vector<std::string>& arguments) {
   if (arguments.size() != 3) return std::nullopt;
   const int number = std::atoi(arguments[2].c_str());
-  if (arguments[0] == "lab-keeper") return run_keeper(fs::path(arguments[1]).filename(), number);
+  if (arguments[0] == "lab-holder") return run_holder(fs::path(arguments[1]).filename(), number);
   if (arguments[0] == kPlainNodeWord) return run_plain_node(fs::path(arguments[1]).filename(), number);
   if (arguments[0] == "lab-node") return run_node(fs::path(arguments[1]).filename(), number);
   return std::nullopt;
@@ -159,7 +159,8 @@ void stop_lab(const std::string& name) {
 
 namespace {
 
-// The kernel forgets routes with their links; a machine makes its own again when it starts, whoever wrote them down.
+// The kernel forgets routes with their links; a machine makes its own again when it starts, no matter who wrote them
+// down.
 fs::path routes_file(const LabLayout& layout, const LabNode& node) {
   return lab_folder(layout.name) / fmt::format("routes-{}", node.number);
 }
@@ -222,4 +223,4 @@ void power_on(const LabLayout& layout, const LabNode& node, const std::vector<st
   wait_until_ready(part, Deadline::after(kStartLimit));
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -8,9 +8,9 @@
 #include "yoke/lab/layout.h"
 #include "yoke/lab/state.h"
 
-namespace yoke {
+namespace yoke::lab {
 
-// What runs on of a lab is this program again (keeper.h): its exit status where the arguments say so, else nothing.
+// What runs on of a lab is this program again (holder.h): its exit status where the arguments say so, else nothing.
 std::optional<int> run_lab_part(const std::vector<std::string>& arguments);
 
 // Starts a lab; on any failure, Ctrl-C included, nothing is left. Throws kConflict where the name is taken.
@@ -30,4 +30,4 @@ void power_off(const LabLayout& layout, const LabNode& node);
 void power_on(const LabLayout& layout, const LabNode& node, const std::vector<std::string>& except,
               const LabLock& lock);
 
-}  // namespace yoke
+}  // namespace yoke::lab

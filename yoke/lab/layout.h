@@ -12,15 +12,15 @@
 #include "yoke/base/units.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 struct LabOptions {
   std::string name = "lab";
   int nodes = 2;
-  std::optional<Topology> topology;  // absent: direct for two nodes, else switch
-  std::string hardware = "spark";    // spark, b300 or none
-  BitsPerSecond half_rate{2e9};
-  bool unshaped = false;  // the halves carry what the machine can, whatever half_rate says
+  std::optional<spec::Topology> topology;                       // absent: direct for two nodes, else switch
+  std::string hardware = "spark";                               // spark, b300 or none
+  int cables = 1;                                               // between two Sparks, which have two ports
+  std::optional<BitsPerSecond> rail_rate = BitsPerSecond{2e9};  // nothing: what the machine can
   BitsPerSecond management_rate{1e9};
   Bytes memory{512LL << 20};
   bool bare = false;   // the fast interfaces as from the factory: no addresses, MTU 1500, IPv6 on
@@ -31,7 +31,7 @@ struct LabInterface {
   std::string name;
   std::string mac;  // empty: the kernel chooses
   int port = 0;
-  std::string half;                   // "A" or "B"
+  std::string rail;                   // "A" or "B"
   std::optional<Ipv4Prefix> address;  // when set up; absent for a port without a cable
   friend bool operator==(const LabInterface&, const LabInterface&) = default;
 };
@@ -63,8 +63,8 @@ struct LabCable {
 struct LabLayout {
   std::string name;
   std::string hardware;
-  Topology topology = Topology::kDirect;
-  std::optional<BitsPerSecond> half_rate;  // absent: unshaped
+  spec::Topology topology = spec::Topology::kDirect;
+  std::optional<BitsPerSecond> rail_rate;  // absent: unshaped
   BitsPerSecond management_rate;
   std::string management_interface;
   Bytes memory;
@@ -78,19 +78,27 @@ struct LabLayout {
 };
 
 inline constexpr int kLabMtu = 9000;
-inline constexpr int kLabNodesMost = 8;
+inline constexpr int kMaxLabNodes = 8;
 
 // Throws Error(kUsage) for what makes no sense: a ring of two, no nodes, a rate of zero, a name with a slash.
 LabLayout lay_out_lab(const LabOptions& options);
 
-Cluster lab_cluster(const LabLayout& layout);
+spec::Cluster lab_cluster(const LabLayout& layout);
+
+// The rails that share one PCIe link of the NIC: on a Spark the same rail of both ports. Only those of more than one
+// cabled rail, where the link carries less than its rails could; by rail.
+struct SharedNicLink {
+  std::string rail;
+  std::vector<std::string> interfaces;
+};
+std::vector<SharedNicLink> shared_nic_links(const LabLayout& layout, const LabNode& node);
 
 // By name ("spark-2") or number ("2"); an Error that names the nodes otherwise.
 const LabNode& find_lab_node(const LabLayout& layout, std::string_view name_or_number);
-// The other end of an interface's half-cable: (node number, interface); nothing where it has no cable or is switched.
+// The other end of an interface's rail-cable: (node number, interface); nothing where it has no cable or is switched.
 std::optional<std::pair<int, std::string>> find_peer(const LabLayout& layout, int node, std::string_view interface);
 
 Document to_json(const LabLayout& layout);
-LabLayout lab_layout_from_json(const Document& document);
+void from_json(const Document& document, LabLayout& layout);
 
-}  // namespace yoke
+}  // namespace yoke::lab

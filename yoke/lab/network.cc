@@ -11,10 +11,11 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/json.h"
+#include "yoke/base/result.h"
 #include "yoke/base/text.h"
 #include "yoke/lab/parts.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 using namespace literals;
@@ -25,8 +26,8 @@ void run_batch(const std::string& program, const std::vector<std::string>& lines
   for (const std::string& line : lines) input += line + "\n";
   const Outcome outcome = run({.argv = {program, "-batch", "-"}, .input = input, .timeout = 20_s});
   if (outcome.ok()) return;
-  throw Error(ErrorCode::kUnsupported, fmt::format("{} {}", program, outcome.describe()),
-              "does this kernel have veth, bridges and tbf shaping, and are we root?");
+  throw Error(ErrorCode::kUnsupported, fmt::format("cannot make links here: {} {}", program, outcome.describe()),
+              "the kernel lacks veth, bridges or tbf, or does not let us make them; 'yoke lab up --plain' needs none");
 }
 
 // A name in the switch for the far end of a node's interface: at most 15 characters, unique there.
@@ -117,17 +118,17 @@ void set_sysctl(const std::string& name, std::string_view value) {
 void set_up_node(const LabLayout& layout, const LabNode& node) {
   std::vector<std::string> lines = {
       "link set lo up",
-      fmt::format("addr add {} brd + dev {}", to_string(node.management), layout.management_interface),
+      fmt::format("addr add {} brd + dev {}", yoke::to_string(node.management), layout.management_interface),
       fmt::format("link set {} up", layout.management_interface)};
   std::vector<std::string> shaping = {shape_line(layout.management_interface, layout.management_rate)};
   set_sysctl(fmt::format("ipv6/conf/{}/disable_ipv6", layout.management_interface), "1");
   for (const LabInterface& interface : node.interfaces) {
-    if (layout.half_rate) shaping.push_back(shape_line(interface.name, *layout.half_rate));
+    if (layout.rail_rate) shaping.push_back(shape_line(interface.name, *layout.rail_rate));
     if (!layout.bare) {
       set_sysctl(fmt::format("ipv6/conf/{}/disable_ipv6", interface.name), "1");
       lines.push_back(fmt::format("link set {} mtu {}", interface.name, kLabMtu));
       if (interface.address)
-        lines.push_back(fmt::format("addr add {} brd + dev {}", to_string(*interface.address), interface.name));
+        lines.push_back(fmt::format("addr add {} brd + dev {}", yoke::to_string(*interface.address), interface.name));
     }
     lines.push_back(fmt::format("link set {} up", interface.name));
   }
@@ -135,11 +136,51 @@ void set_up_node(const LabLayout& layout, const LabNode& node) {
     set_sysctl("ipv4/conf/all/rp_filter", "0");
     set_sysctl("ipv4/ip_forward", "1");
     for (const LabRoute& route : node.routes) {
-      lines.push_back(fmt::format("route add {} via {}", to_string(route.to), to_string(route.via)));
+      lines.push_back(fmt::format("route add {} via {}", yoke::to_string(route.to), yoke::to_string(route.via)));
     }
   }
   run_ip(lines);
   run_tc(shaping);
+}
+
+// What a Spark's NIC carries is the limit however it is cabled: each of its two PCIe links is shared by one rail of
+// both ports. Both directions pass a device that is shaped to it, before and after the rails' own queues.
+void shape_nic(const LabLayout& layout, const LabNode& node) {
+  std::vector<std::string> links, shaping;
+  for (const SharedNicLink& shared : shared_nic_links(layout, node)) {
+    const std::string out = fmt::format("nic{}-out", shared.rail), in = fmt::format("nic{}-in", shared.rail);
+    for (const std::string& device : {out, in}) {
+      links.push_back(fmt::format("link add {} mtu {} type ifb", device, kLabMtu));
+      links.push_back(fmt::format("link set {} up", device));
+      // A NIC holds back its senders and loses nothing, so what waits for it gets a longer queue than a rail has.
+      std::string line = shape_line(device, *layout.rail_rate);
+      line.replace(line.find("latency 20ms"), std::string::npos, "latency 100ms");
+      shaping.push_back(std::move(line));
+    }
+    for (const std::string& rail : shared.interfaces) {
+      shaping.push_back(fmt::format("qdisc add dev {} clsact", rail));
+      shaping.push_back(fmt::format(
+          "filter add dev {} egress protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev {}", rail,
+          out));
+      shaping.push_back(fmt::format(
+          "filter add dev {} ingress protocol all prio 1 u32 match u32 0 0 action mirred egress redirect dev {}", rail,
+          in));
+    }
+  }
+  run_ip(links);
+  run_tc(shaping);
+}
+
+// Devices that were made before something failed.
+void remove_nic(const LabLayout& layout, const LabNode& node) {
+  for (const SharedNicLink& shared : shared_nic_links(layout, node)) {
+    for (const std::string& rail : shared.interfaces) {
+      (void)try_to([&] { run_tc({fmt::format("qdisc del dev {} clsact", rail)}); });
+    }
+    for (const char* way : {"out", "in"}) {
+      (void)try_to([&] { run_ip({fmt::format("link del nic{}-{}", shared.rail, way)}); });
+    }
+  }
 }
 
 bool all_links_carry() {
@@ -180,13 +221,25 @@ std::string shape_line(std::string_view interface, BitsPerSecond rate) {
                      burst);
 }
 
-void build_network(const LabLayout& layout) {
+std::vector<std::string> build_network(const LabLayout& layout) {
   const Networks networks = open_networks(layout);
   in_network(networks.front(), [&] { build_switch(layout); });
   build_links(layout, networks);
   for (const LabNode& node : layout.nodes) {
     in_network(networks.at(static_cast<std::size_t>(node.number)), [&] { set_up_node(layout, node); });
   }
+  if (!layout.rail_rate) return {};
+  for (const LabNode& node : layout.nodes) {
+    std::optional<Error> failure;
+    in_network(networks.at(static_cast<std::size_t>(node.number)), [&] {
+      if (const auto shaped = try_to([&] { shape_nic(layout, node); }); !shaped) {
+        failure = shaped.error();
+        remove_nic(layout, node);
+      }
+    });
+    if (failure) return {"limit of the NIC: this kernel lacks ifb, u32 or mirred, so rails have their own only"};
+  }
+  return {};
 }
 
 void wait_for_links(const LabLayout& layout, Deadline deadline) {
@@ -197,4 +250,4 @@ void wait_for_links(const LabLayout& layout, Deadline deadline) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 #include "yoke/base/log.h"
 #include "yoke/base/socket.h"
 #include "yoke/lab/cgroup.h"
-#include "yoke/lab/keeper.h"
+#include "yoke/lab/holder.h"
 #include "yoke/lab/node_files.h"
 #include "yoke/lab/node_root.h"
 #include "yoke/lab/parts.h"
@@ -27,7 +28,7 @@
 #include "yoke/lab/watcher.h"
 #include "yoke/lab/watcher_meminfo.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 using namespace literals;
 namespace {
@@ -46,24 +47,24 @@ void wait_for_sshd(const LabNode& node, pid_t sshd) {
   for (;;) {
     int status = 0;
     if (waitpid(sshd, &status, WNOHANG) == sshd)
-      throw Error(ErrorCode::kUnsupported, "sshd does not start: its log says why");
-    if (try_to([&] { connect_tcp({to_string(node.management.address), 22}, {}, Deadline::after(1_s)); })) return;
+      throw Error(ErrorCode::kUnsupported, "sshd does not start: see its log");
+    if (try_to([&] { connect_tcp({yoke::to_string(node.management.address), 22}, {}, Deadline::after(1_s)); })) return;
     if (deadline.expired()) throw Error(ErrorCode::kTimeout, "sshd does not answer");
     real_clock().sleep(5_ms);
   }
 }
 
-// The duty of a first process: nothing that dies stays a zombie. Ends with the node's sshd.
-int reap_for_ever(pid_t sshd) {
+// The duty of a first process: nothing that dies stays a zombie. A machine lives on when its sshd ends; power-off,
+// which kills this process, ends the node.
+[[noreturn]] void reap_for_ever() {
   for (;;) {
     int status = 0;
-    const pid_t pid = waitpid(-1, &status, 0);
-    if (pid == sshd) return 1;
-    if (pid < 0 && errno != EINTR) return 1;
+    if (waitpid(-1, &status, 0) < 0 && errno != EINTR) sleep(1);  // no child is left
   }
 }
 
 int be_first_process(const LabLayout& layout, const LabNode& node) {
+  umask(022);  // a node is a machine of its own: the starter's umask would close its root to its users
   try {
     record_part(layout.name, node.number);
     const fs::path folder = node_folder(layout.name, node.number);
@@ -93,7 +94,7 @@ int be_first_process(const LabLayout& layout, const LabNode& node) {
     const pid_t sshd = start_sshd();
     wait_for_sshd(node, sshd);
     report_ready();
-    return reap_for_ever(sshd);
+    reap_for_ever();
   } catch (const std::exception& failure) {
     log(LogLevel::kError, "{}", failure.what());
     report_failure(failure);
@@ -124,4 +125,4 @@ int run_node(const std::string& lab, int number) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

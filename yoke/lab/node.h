@@ -6,7 +6,7 @@
 
 #include "yoke/lab/layout.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 // The entry of `yoke lab-node FOLDER NUMBER`. Returns an exit status, of interest to nobody.
 int run_node(const std::string& lab, int number);
@@ -18,4 +18,4 @@ inline constexpr const char* kNodeMarkFile = "/run/yoke-lab/node";
 // own, and the public halves of the others.
 void make_keys(const LabLayout& layout);
 
-}  // namespace yoke
+}  // namespace yoke::lab

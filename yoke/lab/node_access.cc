@@ -14,7 +14,7 @@
 #include "yoke/base/hash.h"
 #include "yoke/lab/parts.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 namespace {
 
@@ -62,7 +62,7 @@ std::optional<std::string> NodeAccess::read(const fs::path& file) const {
     content.append(buffer, count);
     if (static_cast<std::int64_t>(content.size()) > kFileLimit.value)
       throw Error(ErrorCode::kInvalid,
-                  fmt::format("{} of {} is larger than {}", file.native(), node_, to_string(kFileLimit)));
+                  fmt::format("{} of {} is larger than {}", file.native(), node_, yoke::to_string(kFileLimit)));
   }
   return content;
 }
@@ -103,4 +103,4 @@ void NodeAccess::make_device(const fs::path& file) const {
     throw system_error(errno, fmt::format("cannot make {} of {}", file.native(), node_));
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

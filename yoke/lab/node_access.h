@@ -1,5 +1,5 @@
 // A running node's files, reached from this machine. Every path is looked up from the descriptor of the node's root and
-// stays below it; links in it are refused, since whoever made them could lead us to any file of this machine.
+// stays below it; links in it are refused, since the user who made them could lead us to any file of this machine.
 //
 //   const NodeAccess access(lab, node);
 //   access.write("/run/yoke-lab/hardware-faults.json", text);
@@ -12,7 +12,7 @@
 #include "yoke/base/files.h"
 #include "yoke/lab/layout.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 class NodeAccess {
  public:
@@ -32,4 +32,4 @@ class NodeAccess {
   UniqueFd root_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::lab

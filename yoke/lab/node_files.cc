@@ -10,7 +10,7 @@
 #include "yoke/lab/node.h"
 #include "yoke/lab/state.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 using namespace literals;
 namespace {
@@ -39,7 +39,7 @@ std::string read_key(const LabLayout& layout, const LabNode& node, const char* f
 std::string hosts_file(const LabLayout& layout) {
   std::string text = "127.0.0.1 localhost\n::1 localhost\n";
   for (const LabNode& node : layout.nodes)
-    text += fmt::format("{} {}\n", to_string(node.management.address), node.name);
+    text += fmt::format("{} {}\n", yoke::to_string(node.management.address), node.name);
   return text;
 }
 
@@ -47,9 +47,9 @@ std::string hosts_file(const LabLayout& layout) {
 std::string known_hosts(const LabLayout& layout) {
   std::string text;
   for (const LabNode& node : layout.nodes) {
-    std::string names = fmt::format("{},{}", node.name, to_string(node.management.address));
+    std::string names = fmt::format("{},{}", node.name, yoke::to_string(node.management.address));
     for (const LabInterface& interface : node.interfaces) {
-      if (interface.address) names += "," + to_string(interface.address->address);
+      if (interface.address) names += "," + yoke::to_string(interface.address->address);
     }
     text += fmt::format("{} {}\n", names, trim(read_key(layout, node, "host_key.pub")));
   }
@@ -115,4 +115,4 @@ void write_node_files(const LabLayout& layout, const LabNode& node, const fs::pa
   put(home / "known_hosts", known_hosts(layout), 0600);
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -4,9 +4,9 @@
 
 #include "yoke/lab/layout.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 // Writes them below `root`, the node's root as seen from outside.
 void write_node_files(const LabLayout& layout, const LabNode& node, const std::filesystem::path& root);
 
-}  // namespace yoke
+}  // namespace yoke::lab

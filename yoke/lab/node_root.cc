@@ -19,7 +19,7 @@
 #include "yoke/lab/hardware.h"
 #include "yoke/lab/rights.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 namespace {
 
@@ -34,6 +34,22 @@ void mount_at(const char* source, const fs::path& target, const char* type, unsi
 // Attributes that only root may write are kept as a user's, where there is no root.
 std::string overlay_option() { return in_user_namespace() ? ",userxattr" : ""; }
 
+// The machine's file or folder at the same place in the node, read-only; false where that cannot be had.
+bool show_read_only(const fs::path& path, const fs::path& root, unsigned long flags = 0) {
+  const fs::path target = root / path.relative_path();
+  const auto make_target = [&] {
+    make_folder(fs::is_directory(path) ? target : target.parent_path());
+    if (!fs::is_directory(path)) write_file_atomically(target, "", {.mode = 0755});
+  };
+  if (!fs::exists(target) && !try_to(make_target)) return false;
+  if (!try_to([&] { bind_mount(path, target, flags); })) return false;
+  // Unlike a remount this keeps the flags that a user namespace may not change.
+  mount_attr read_only{.attr_set = MOUNT_ATTR_RDONLY};
+  if (mount_setattr(AT_FDCWD, target.c_str(), AT_RECURSIVE, &read_only, sizeof read_only) == 0) return true;
+  umount2(target.c_str(), MNT_DETACH);
+  return false;
+}
+
 // Disks that the host has mounted below its root are not part of an overlay of that root: they are shown read-only at
 // the same place. What the kernel makes up (proc, sysfs, tmpfs and so on) is not shown.
 void show_other_disks(const fs::path& root) {
@@ -43,15 +59,8 @@ void show_other_disks(const fs::path& root) {
     const std::vector<std::string> words = split(line, ' ');
     if (words.size() < 3 || words[1] == "/" || !disks.contains(words[2]) || words[1].find('\\') != std::string::npos)
       continue;
-    const fs::path target = root / words[1].substr(1);
     if (words[1].starts_with(root.native()) || !fs::is_directory(words[1])) continue;
-    if (!try_to([&] { make_folder(target); }) ||
-        mount(words[1].c_str(), target.c_str(), nullptr, MS_BIND, nullptr) != 0)
-      continue;
-    // Unlike a remount this keeps the flags that a user namespace may not change.
-    mount_attr read_only{.attr_set = MOUNT_ATTR_RDONLY};
-    if (mount_setattr(AT_FDCWD, target.c_str(), 0, &read_only, sizeof read_only) != 0)
-      umount2(target.c_str(), MNT_DETACH);
+    (void)show_read_only(words[1], root);
   }
 }
 
@@ -82,15 +91,8 @@ void copy_readable(const fs::path& source, const fs::path& target) {
 // they hide: it is shown as it is, read-only; /etc, which a node must write, is copied.
 void show_folder(const fs::path& lower, const fs::path& folder, const fs::path& root) {
   if (try_to([&] { lay_over(lower, folder, root); })) return;
-  const fs::path target = root / lower.relative_path();
-  if (lower == "/etc") return copy_readable(lower, target);
-  mount_attr read_only{.attr_set = MOUNT_ATTR_RDONLY};
-  if (!try_to([&] { bind_mount(lower, target, MS_REC); })) return;
-  if (mount_setattr(AT_FDCWD, target.c_str(), AT_RECURSIVE, &read_only, sizeof read_only) != 0) {
-    umount2(target.c_str(), MNT_DETACH);
-    return;
-  }
-  if (lower == "/usr") lay_over("/usr/local/bin", folder, root);
+  if (lower == "/etc") return copy_readable(lower, root / lower.relative_path());
+  if (show_read_only(lower, root, MS_REC) && lower == "/usr") lay_over("/usr/local/bin", folder, root);
 }
 
 // Without root: the root folder as a whole has mounts below, so each folder in it becomes an overlay of its own. They
@@ -100,7 +102,8 @@ void show_folders(const fs::path& folder, const fs::path& root) {
   make_folder(folder / "cow/top");
   make_folder(root);
   bind_mount(folder / "cow/top", root, 0);
-  for (const char* ours : {"etc/ssh", "etc/netplan", "usr/local/bin", "var/lib", "var/log", "var/spool", "var/cache"}) {
+  for (const char* ours : {"etc/ssh", "etc/netplan", "etc/sysctl.d", "etc/security", "etc/security/limits.d",
+                           "etc/ld.so.conf.d", "usr/local/bin", "var/lib", "var/log", "var/spool", "var/cache"}) {
     if (fs::is_directory(fs::path("/") / ours)) make_folder(folder / "cow/upper" / ours);
   }
   make_folder(folder / "cow/upper/var");
@@ -147,10 +150,41 @@ void make_root(const fs::path& folder, const fs::path& root, Bytes memory) {
   make_folder(root / "run/yoke-lab");
 }
 
+// The module of a cable that is approved for a Spark (Amphenol NJAAKK0006, 0.5 m, CMIS), as its EEPROM would say it.
+std::string cable_eeprom() {
+  std::string bytes(256, '\0');
+  const auto put = [&](std::size_t at, std::string text) {
+    text.resize(16, ' ');
+    bytes.replace(at, 16, text);
+  };
+  bytes[0] = 0x1E;
+  put(129, "Amphenol");
+  put(148, "NJAAKK0006");
+  bytes[202] = 0x05;
+  bytes[212] = 0x0A;
+  std::string hex;
+  for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return hex + "\n";
+}
+
+// What a real kernel tells by ethtool stands among the hardware of cabled ports: a veth has no module.
+void add_cables(const LabLayout& layout, const LabNode& node, MemoryTree& tree) {
+  if (layout.hardware != "spark") return;
+  for (const LabPort& port : lab_ports(tree)) {
+    for (const LabInterface& interface : node.interfaces) {
+      if (interface.name != port.interface || !interface.address) continue;
+      if (const auto folder = tree.resolve("/sys/bus/pci/devices/" + port.pci_address)) {
+        tree.add_file(*folder + "/module_eeprom", cable_eeprom());
+      }
+    }
+  }
+}
+
 // sysfs of this network namespace, with the tree of the chosen hardware laid over it.
 void make_hardware(const LabLayout& layout, const LabNode& node, const fs::path& folder, const fs::path& root) {
   mount_at("sysfs", folder / "cow/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "");
-  const MemoryTree tree = lab_hardware({.machine = layout.hardware, .node = node.number});
+  MemoryTree tree = lab_hardware({.machine = layout.hardware, .node = node.number});
+  add_cables(layout, node, tree);
   write_tree(tree, folder / "cow/tree");
   make_folder(folder / "cow/tree/sys");
   mount_at("yoke-lab", root / "sys", "overlay", 0,
@@ -163,12 +197,19 @@ void make_hardware(const LabLayout& layout, const LabNode& node, const fs::path&
   }
 }
 
-// The program itself, for ssh sessions and re-execution in the node.
+// The program itself, for ssh sessions and re-execution in the node; and in its own place, with the models that ship
+// with it, where that is below a folder that is the node's own: people build in /tmp too.
 void show_program(const fs::path& root) {
+  const fs::path program = fs::read_symlink("/proc/self/exe");
   const fs::path target = root / "usr/local/bin/yoke";
   make_folder(target.parent_path());
   if (!fs::exists(target)) write_file_atomically(target, "", {.mode = 0755});
-  bind_mount(fs::read_symlink("/proc/self/exe"), target, 0);
+  bind_mount(program, target, 0);
+  std::vector<fs::path> needed = places_beside_program("models");
+  needed.push_back(program);
+  for (const fs::path& path : needed) {
+    if (fs::exists(path) && !fs::exists(root / path.relative_path())) (void)show_read_only(path, root);
+  }
 }
 
 }  // namespace
@@ -200,4 +241,4 @@ std::vector<std::string> make_node_root(const LabLayout& layout, const LabNode& 
   return missing;
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -7,7 +7,7 @@
 
 #include "yoke/lab/layout.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 // Makes it at `root`, with what the node will have written in `folder`. Returns what could not be had, by name.
 std::vector<std::string> make_node_root(const LabLayout& layout, const LabNode& node,
@@ -18,4 +18,4 @@ void bind_mount(const std::filesystem::path& source, const std::filesystem::path
 // From now on `root` is "/"; the machine's own files are out of reach.
 void change_root(const std::filesystem::path& root);
 
-}  // namespace yoke
+}  // namespace yoke::lab

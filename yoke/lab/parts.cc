@@ -20,10 +20,10 @@
 #include "yoke/base/process_tree.h"
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
-#include "yoke/lab/keeper.h"
+#include "yoke/lab/holder.h"
 #include "yoke/lab/state.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 using namespace literals;
 
@@ -54,7 +54,7 @@ std::optional<PartRecord> read_record(const std::string& lab, int number) {
   const fs::path file = record_file(lab, number);
   const auto text = DiskTree().read(file.native());
   if (!text) return std::nullopt;
-  return from_document<PartRecord>(parse_json(*text, file.native()));
+  return from_json<PartRecord>(parse_json(*text, file.native()));
 }
 
 std::vector<int> recorded_parts(const std::string& lab) {
@@ -73,9 +73,10 @@ bool belongs_to_us(const UniqueFd& folder) {
   const UniqueFd status(openat(folder.get(), "status", O_RDONLY | O_CLOEXEC));
   char buffer[4096];
   if (!status) return false;
-  const std::size_t count = read_some(status, buffer, sizeof buffer, "/proc/…/status");
+  const ssize_t count = read(status.get(), buffer, sizeof buffer);
+  if (count <= 0) return false;  // it has just ended
   const std::string ours = fmt::format("Uid:\t{0}\t{0}\t{0}\t{0}", geteuid());
-  for (const std::string& line : split(std::string_view(buffer, count), '\n')) {
+  for (const std::string& line : split(std::string_view(buffer, static_cast<std::size_t>(count)), '\n')) {
     if (line.starts_with("Uid:")) return line == ours;
   }
   return false;
@@ -156,13 +157,13 @@ UniqueFd open_network(const std::string& lab, int node) {
     throw Error(ErrorCode::kUnsupported, fmt::format("lab '{}' is plain: its nodes have no network of their own", lab),
                 "only power-off and power-on work there");
   }
-  const std::optional<LabPart> keeper = find_part(lab, kKeeperNumber);
-  if (!keeper) {
-    throw Error(ErrorCode::kUnavailable, fmt::format("lab '{}' has lost its keeper", lab),
+  const std::optional<LabPart> holder = find_part(lab, kHolderNumber);
+  if (!holder) {
+    throw Error(ErrorCode::kUnavailable, fmt::format("lab '{}' has lost its holder", lab),
                 fmt::format("'yoke lab down --name {}' and start it again", lab));
   }
-  keeper->enter(0);
-  return keeper->open(fmt::format("fd/{}", kFirstNamespaceFd + node), O_RDONLY);
+  holder->enter(0);
+  return holder->open(fmt::format("fd/{}", kFirstNamespaceFd + node), O_RDONLY);
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

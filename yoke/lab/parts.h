@@ -1,4 +1,4 @@
-// The running parts of a lab (keeper.h), and the only way to find one. A part is what it recorded itself in the lab's
+// The running parts of a lab (holder.h), and the only way to find one. A part is what it recorded itself in the lab's
 // folder, which is closed to others: its process number, when it started, and since which boot. Command lines and names
 // prove nothing: any user can give a process any of them.
 //
@@ -13,9 +13,9 @@
 #include "yoke/base/files.h"
 #include "yoke/base/held_process.h"
 
-namespace yoke {
+namespace yoke::lab {
 
-inline constexpr int kKeeperNumber = 0;  // nodes are numbered from 1
+inline constexpr int kHolderNumber = 0;  // nodes are numbered from 1
 
 class LabPart {
  public:
@@ -43,7 +43,7 @@ class LabPart {
 std::optional<LabPart> find_part(const std::string& lab, int number);
 
 // In a part, before it does anything: from now on it is found. Until then it keeps the lab's lock, which it has from
-// its starter; so whoever has the lock finds every part.
+// its starter; so the one that has the lock finds every part.
 void record_part(const std::string& lab, int number);
 
 // Kills them all, or one, and waits until each is gone with all that it had started. The caller has the lab's lock.
@@ -53,4 +53,4 @@ void end_parts(const std::string& lab, std::optional<int> number = std::nullopt)
 // user namespace then, where that is another; so before any thread is started.
 UniqueFd open_network(const std::string& lab, int node);
 
-}  // namespace yoke
+}  // namespace yoke::lab

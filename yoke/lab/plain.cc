@@ -20,11 +20,11 @@
 #include "yoke/base/result.h"
 #include "yoke/base/socket.h"
 #include "yoke/base/text.h"
-#include "yoke/lab/keeper.h"
+#include "yoke/lab/holder.h"
 #include "yoke/lab/parts.h"
 #include "yoke/lab/state.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 using namespace literals;
 namespace {
@@ -37,8 +37,9 @@ Ipv4Prefix loopback(int second, int node) {
 }
 
 std::vector<std::string> addresses_of(const LabNode& node) {
-  std::vector<std::string> addresses = {to_string(node.management.address)};
-  for (const LabInterface& interface : node.interfaces) addresses.push_back(to_string(interface.address->address));
+  std::vector<std::string> addresses = {yoke::to_string(node.management.address)};
+  for (const LabInterface& interface : node.interfaces)
+    addresses.push_back(yoke::to_string(interface.address->address));
   return addresses;
 }
 
@@ -93,7 +94,7 @@ std::string sshd_config(const LabLayout& layout, const LabNode& node, const fs::
 std::string ssh_config(const LabLayout& layout, const fs::path& folder) {
   std::string text;
   for (const LabNode& node : layout.nodes)
-    text += fmt::format("Host {}\n  HostName {}\n", node.name, to_string(node.management.address));
+    text += fmt::format("Host {}\n  HostName {}\n", node.name, yoke::to_string(node.management.address));
   text += fmt::format("Host *\n  Port {}\n  User {}\n  IdentityFile {}/user_key\n", layout.ssh_port, own_name(),
                       folder.native());
   text += fmt::format("  UserKnownHostsFile {}/known_hosts\n", folder.native());
@@ -136,11 +137,11 @@ pid_t start_sshd(const fs::path& folder) {
 
 void wait_for_sshd(const LabLayout& layout, const LabNode& node, pid_t sshd) {
   const Deadline deadline = Deadline::after(10_s);
-  const Endpoint endpoint{to_string(node.management.address), static_cast<std::uint16_t>(layout.ssh_port)};
+  const Endpoint endpoint{yoke::to_string(node.management.address), static_cast<std::uint16_t>(layout.ssh_port)};
   while (!try_to([&] { connect_tcp(endpoint, {}, Deadline::after(1_s)); })) {
     int status = 0;
     if (waitpid(sshd, &status, WNOHANG) == sshd)
-      throw Error(ErrorCode::kUnsupported, "sshd does not start: its log says why");
+      throw Error(ErrorCode::kUnsupported, "sshd does not start: see its log");
     if (deadline.expired()) throw Error(ErrorCode::kTimeout, "sshd does not answer");
     real_clock().sleep(5_ms);
   }
@@ -162,8 +163,8 @@ LabLayout lay_out_plain_lab(const LabOptions& options) {
   for (LabNode& node : layout.nodes) {
     node.management = loopback(77, node.number);
     node.routes.clear();
-    node.interfaces = {{.name = "lo", .half = "A", .address = loopback(100, node.number)},
-                       {.name = "lo", .half = "B", .address = loopback(101, node.number)}};
+    node.interfaces = {{.name = "lo", .rail = "A", .address = loopback(100, node.number)},
+                       {.name = "lo", .rail = "B", .address = loopback(101, node.number)}};
   }
   layout.ssh_port = choose_port(layout);
   return layout;
@@ -172,7 +173,7 @@ LabLayout lay_out_plain_lab(const LabOptions& options) {
 std::vector<std::string> missing_in_plain_labs() {
   return {"network: the nodes share this machine's, at loopback addresses; no rate is shaped",
           "file system: the nodes share this machine's",
-          "host names: the nodes share this machine's; HOSTNAME and YOKE_LAB_NODE tell them apart",
+          "host names: the nodes share this machine's; HOSTNAME and YOKE_LAB_NODE differ",
           "processes: the nodes see each other's",
           "memory limit: a node may use all there is",
           "hardware tree: the nodes show this machine's hardware",
@@ -237,4 +238,4 @@ std::vector<std::pair<std::string, std::string>> plain_environment(const std::st
           {"PATH", folder + "/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}};
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -10,7 +10,7 @@
 
 #include "yoke/lab/layout.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 inline constexpr const char* kPlainFolderVariable = "YOKE_LAB_FOLDER";  // of the node: <labs>/<lab>/node-<n>
 inline constexpr const char* kPlainNodeVariable = "YOKE_LAB_NODE";      // its name
@@ -36,4 +36,4 @@ void remove_plain_traces(const std::string& lab);
 // What a program of the node finds in its environment besides ours.
 std::vector<std::pair<std::string, std::string>> plain_environment(const std::string& lab, const LabNode& node);
 
-}  // namespace yoke
+}  // namespace yoke::lab

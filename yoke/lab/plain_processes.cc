@@ -18,7 +18,7 @@
 #include "yoke/lab/parts.h"
 #include "yoke/lab/plain.h"
 
-namespace yoke {
+namespace yoke::lab {
 using namespace literals;
 namespace {
 
@@ -51,7 +51,7 @@ struct Marks {
 
 Marks marks_of(const std::string& lab, std::optional<int> node) {
   Marks marks;
-  for (int number = node.value_or(1); number <= node.value_or(kLabNodesMost); ++number) {
+  for (int number = node.value_or(1); number <= node.value_or(kMaxLabNodes); ++number) {
     const std::string token = plain_token(lab, number);
     if (!token.empty()) marks.entries.push_back(fmt::format("{}={}", kPlainTokenVariable, token));
     if (const auto part = find_part(lab, number)) marks.parts.insert(part->pid());
@@ -105,4 +105,4 @@ void end_plain_processes(const std::string& lab, std::optional<int> node) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

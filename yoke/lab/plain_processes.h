@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-namespace yoke {
+namespace yoke::lab {
 
 // Kills them all, or those of one node, and waits until they are gone. The caller's own process and its parents are
 // spared: `yoke lab down` may be typed in a node's shell.
 void end_plain_processes(const std::string& lab, std::optional<int> node = std::nullopt);
 
-}  // namespace yoke
+}  // namespace yoke::lab

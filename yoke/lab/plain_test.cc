@@ -6,24 +6,24 @@
 #include "yoke/base/result.h"
 #include "yoke/base/socket.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 TEST(PlainLab, HasAClusterFileThatIsValid) {
   const LabLayout layout = lay_out_plain_lab({.name = "flat", .nodes = 3});
-  const Cluster cluster = lab_cluster(layout);
-  EXPECT_EQ(parse_cluster(print_cluster(cluster), "cluster.yaml"), cluster);
+  const spec::Cluster cluster = lab_cluster(layout);
+  EXPECT_EQ(spec::parse_cluster(spec::print_cluster(cluster), "cluster.yaml"), cluster);
   EXPECT_EQ(cluster.lab, "flat");
   EXPECT_EQ(cluster.nodes.at(2).address, "127.77.0.3");
-  ASSERT_EQ(cluster.nodes.at(2).halves.size(), 2U);
-  EXPECT_EQ(to_string(cluster.nodes.at(2).halves[0].address), "127.100.0.3/24");
-  EXPECT_EQ(to_string(cluster.nodes.at(2).halves[1].address), "127.101.0.3/24");
-  EXPECT_FALSE(cluster.fabric->half_rate) << "nothing is shaped";
+  ASSERT_EQ(cluster.nodes.at(2).rails.size(), 2U);
+  EXPECT_EQ(yoke::to_string(cluster.nodes.at(2).rails[0].address), "127.100.0.3/24");
+  EXPECT_EQ(yoke::to_string(cluster.nodes.at(2).rails[1].address), "127.101.0.3/24");
+  EXPECT_FALSE(cluster.fabric->rail_rate) << "nothing is shaped";
 }
 
 TEST(PlainLab, KeepsItsLayout) {
   const LabLayout layout = lay_out_plain_lab({.nodes = 8});
-  EXPECT_EQ(lab_layout_from_json(to_json(layout)), layout);
+  EXPECT_EQ(from_json<LabLayout>(to_json(layout)), layout);
 }
 
 TEST(PlainLab, TakesAnotherPortWhereOneIsTaken) {
@@ -37,4 +37,4 @@ TEST(PlainLab, RefusesWhatAnyLabRefuses) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <limits>
 
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
@@ -20,14 +21,14 @@
 #include "yoke/base/process.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::lab {
 using namespace literals;
 namespace {
 
 constexpr const char* kPlainHint = "or 'yoke lab up --plain' for nodes as plain processes";
 
 // sshd's user has the group 65534 on Debian and Ubuntu, which must be among the ids lent.
-constexpr std::uint32_t kIdsLeast = 65534;
+constexpr std::uint32_t kMinIds = 65534;
 
 struct IdRange {
   std::uint32_t first = 0;
@@ -58,10 +59,10 @@ IdRange lent_ids(const char* file) {
     const auto count = number_from(trim(parts[2]));
     if (first && count && *count > largest.count) largest = {*first, *count};
   }
-  if (largest.count < kIdsLeast) {
+  if (largest.count < kMinIds) {
     throw Error(
         ErrorCode::kPermission,
-        fmt::format("a lab without root needs {} further ids, and {} lends {} to {}", kIdsLeast + 2, file,
+        fmt::format("a lab without root needs {} further ids, and {} lends {} to {}", kMinIds + 2, file,
                     largest.count == 0 ? "none" : fmt::format("only {}", largest.count), name),
         fmt::format("have root add the line '{}:100000:65536' to {}, run it with sudo, {}", name, file, kPlainHint));
   }
@@ -77,17 +78,25 @@ void require_id_programs() {
   }
 }
 
+bool kernel_setting_is(const char* name, std::string_view value) {
+  return DiskTree().read_trimmed(fmt::format("/proc/sys/{}", name)) == value;
+}
+
+// Ubuntu's. Switching it off would open user namespaces to every program of the machine, so a profile is advised.
+bool apparmor_forbids() { return kernel_setting_is("kernel/apparmor_restrict_unprivileged_userns", "1"); }
+constexpr const char* kProfileHint =
+    "AppArmor allows them to the programs that have a profile: docs/lab.md ('Ubuntu') has one for yoke alone. Or run "
+    "it with sudo";
+
 // The setting of the kernel that forbids user namespaces, as the command that allows them.
 std::string what_forbids() {
-  const DiskTree tree;
-  const auto is = [&](const char* name, std::string_view value) {
-    return tree.read_trimmed(fmt::format("/proc/sys/{}", name)) == value;
-  };
-  if (is("user/max_user_namespaces", "0")) return "'sysctl -w user.max_user_namespaces=10000' as root allows them";
-  if (is("kernel/unprivileged_userns_clone", "0"))
-    return "'sysctl -w kernel.unprivileged_userns_clone=1' as root allows them";
-  if (is("kernel/apparmor_restrict_unprivileged_userns", "1"))
-    return "'sysctl -w kernel.apparmor_restrict_unprivileged_userns=0' as root allows them";
+  if (kernel_setting_is("user/max_user_namespaces", "0")) {
+    return "'sysctl -w user.max_user_namespaces=10000' as root allows them";
+  }
+  if (kernel_setting_is("kernel/unprivileged_userns_clone", "0")) {
+    return "'sysctl -w kernel.unprivileged_userns_clone=1' as root allows them to all users";
+  }
+  if (apparmor_forbids()) return kProfileHint;
   return "run it with sudo";
 }
 
@@ -182,10 +191,10 @@ std::vector<IdMapping> read_id_map(const char* file) {
 // In a user namespace that somebody else made for us.
 void require_mapped_ids(const char* file) {
   for (const IdMapping& row : read_id_map(file)) {
-    if (row.inside <= kIdsLeast && kIdsLeast < std::uint64_t{row.inside} + row.count) return;
+    if (row.inside <= kMinIds && kMinIds < std::uint64_t{row.inside} + row.count) return;
   }
   throw Error(
-      ErrorCode::kPermission, fmt::format("this user namespace lacks the id {}, which sshd needs", kIdsLeast),
+      ErrorCode::kPermission, fmt::format("this user namespace lacks the id {}, which sshd needs", kMinIds),
       fmt::format("start the lab outside of it, or make it by 'unshare --map-root-user --map-auto', {}", kPlainHint));
 }
 
@@ -197,17 +206,25 @@ void require_namespaces() {
     return may ? 0 : errno;
   });
   if (status == 0) return;
-  throw Error(ErrorCode::kPermission,
-              fmt::format("this machine does not let us make namespaces and mounts: {}",
-                          WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "killed by the system"),
-              fmt::format("give it CAP_SYS_ADMIN (a container: --privileged), {}", kPlainHint));
+  // AppArmor may let a program into a user namespace and then take all its rights there.
+  const bool by_profile = in_user_namespace() && apparmor_forbids();
+  throw Error(
+      ErrorCode::kPermission,
+      fmt::format("this machine does not let us make namespaces and mounts: {}",
+                  WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "killed by the system"),
+      fmt::format("{}, {}",
+                  by_profile ? kProfileHint : "in a container: run it with --privileged, which gives it CAP_SYS_ADMIN",
+                  kPlainHint));
 }
 
 }  // namespace
 
+// Of the first namespace the map is one line of all ids.
 bool in_user_namespace() {
-  struct stat root {};
-  return geteuid() == 0 && stat("/", &root) == 0 && root.st_uid != 0;
+  if (geteuid() != 0) return false;
+  const std::vector<IdMapping> rows = read_id_map("uid_map");
+  return !rows.empty() && (rows.size() > 1 || rows.front().inside != 0 || rows.front().outside != 0 ||
+                           rows.front().count != std::numeric_limits<std::uint32_t>::max());
 }
 
 uid_t outer_user() {
@@ -229,4 +246,4 @@ void take_lab_rights() {
   require_namespaces();
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

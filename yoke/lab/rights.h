@@ -4,7 +4,7 @@
 #pragma once
 #include <sys/types.h>
 
-namespace yoke {
+namespace yoke::lab {
 
 // Root only within a user namespace in which the machine's own root does not exist.
 bool in_user_namespace();
@@ -15,4 +15,4 @@ uid_t outer_user();
 // A user's process is in a new user namespace and a new network namespace then. Before any thread is started.
 void take_lab_rights();
 
-}  // namespace yoke
+}  // namespace yoke::lab

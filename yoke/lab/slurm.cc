@@ -22,7 +22,7 @@
 #include "yoke/base/text.h"
 #include "yoke/lab/node_access.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace fs = std::filesystem;
 using namespace literals;
 namespace {
@@ -82,12 +82,12 @@ std::string slurm_conf(const LabLayout& layout, const SlurmHost& host) {
   const LabNode& head = layout.nodes.front();
   const char* mpi = host.pmix == SlurmHost::Pmix::kThere ? "pmix" : "none";
   std::string text =
-      fmt::format(kSlurmConf, head.name, to_string(head.management.address), mpi, kControllerLog, kNodeLog);
+      fmt::format(kSlurmConf, head.name, yoke::to_string(head.management.address), mpi, kControllerLog, kNodeLog);
   const int gpus = gpus_of(layout);
   if (gpus > 0) text += "GresTypes=gpu\n";
   for (const LabNode& node : layout.nodes) {
     text += fmt::format("NodeName={} NodeAddr={} CPUs={} RealMemory={}{} State=UNKNOWN\n", node.name,
-                        to_string(node.management.address), host.cpus, layout.memory.value >> 20,
+                        yoke::to_string(node.management.address), host.cpus, layout.memory.value >> 20,
                         gpus > 0 ? fmt::format(" Gres=gpu:{}", gpus) : "");
   }
   return text + "PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n";
@@ -131,7 +131,7 @@ SlurmHost this_host() {
 }
 
 // Runs a program in a node by `yoke lab exec`, which gives us its output and ends it at the timeout. A daemon that it
-// leaves is meant to stay: hence the group alone, and an environment without the mark by which whoever runs *us* would
+// leaves is meant to stay, so only the group, and an environment without the mark by which the one that runs *us* would
 // find it and end it.
 Outcome run_there(const LabLayout& layout, const LabNode& node, const std::vector<std::string>& argv) {
   throw_if_interrupted();
@@ -183,7 +183,8 @@ std::string last_error_in(const LabLayout& layout, const LabNode& node, const ch
 }
 
 Error not_idle(const LabLayout& layout, const std::vector<std::string>& unready) {
-  std::string message = fmt::format("Slurm is not ready after {}: {}", to_string(kIdleLimit), fmt::join(unready, ", "));
+  std::string message =
+      fmt::format("Slurm is not ready after {}: {}", yoke::to_string(kIdleLimit), fmt::join(unready, ", "));
   const auto add = [&](const LabNode& node, const char* log) {
     const std::string line = last_error_in(layout, node, log);
     if (!line.empty()) message += fmt::format("; {} of {}: {}", fs::path(log).stem().native(), node.name, line);
@@ -256,4 +257,4 @@ void start_slurm(const LabLayout& layout) {
   wait_until_idle(layout);
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

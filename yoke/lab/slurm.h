@@ -10,7 +10,7 @@
 
 #include "yoke/lab/layout.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 // What this machine brings to a node's configuration.
 struct SlurmHost {
@@ -37,4 +37,4 @@ void require_slurm();
 // Throws where a daemon does not start, or a node is not idle in time; the lab is then left as it is.
 void start_slurm(const LabLayout& layout);
 
-}  // namespace yoke
+}  // namespace yoke::lab

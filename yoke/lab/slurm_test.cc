@@ -5,7 +5,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 using testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST(SlurmUnready, NamesEachNodeThatIsNotIdle) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::lab

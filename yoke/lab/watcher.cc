@@ -23,14 +23,14 @@
 #include "yoke/lab/watcher_meminfo.h"
 #include "yoke/lab/watcher_netlink.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 namespace fs = std::filesystem;
 
 // Setting up an interface is a dozen messages; we wait until they pause.
 constexpr int kQuietMs = 20;
-constexpr int kQuietTriesMost = 10;  // but not for ever
+constexpr int kMaxQuietTries = 10;  // but not for ever
 
 // SIGTERM, SIGINT and SIGHUP as a descriptor, as long as this lives.
 class SignalFd {
@@ -143,7 +143,7 @@ class Watcher {
   bool stopped() {
     for (const int signal : signals_.take()) {
       if (signal != SIGHUP) return true;
-      ++looks_asked_;
+      ++checks_requested_;
       faults_stamp_.reset();
       faults_timer_.make_due();
       links_.make_due();
@@ -163,7 +163,7 @@ class Watcher {
   void read_faults() {
     const FileStamp stamp = FileStamp::of(faults_file_);
     if (stamp == faults_stamp_) return;
-    faults_stamp_ = stamp;  // also of a file that makes no sense: it is told once, not with every look
+    faults_stamp_ = stamp;  // also of a file that makes no sense: it is reported once, not with every look
     HardwareFaults faults;
     if (stamp.size >= 0) {
       faults = parse_hardware_faults(read_file(faults_file_, Bytes{1 << 20}), faults_file_.native());
@@ -188,12 +188,13 @@ class Watcher {
     done_ = std::move(states);
   }
 
-  // After the tree has followed what was there when SIGHUP came: whoever sent it waits for another number in this file.
+  // After the tree has followed what was there when SIGHUP came: the one that sent it waits for another number in this
+  // file.
   void answer_looks() {
-    if (looks_answered_ == looks_asked_) return;
+    if (checks_done_ == checks_requested_) return;
     write_file_atomically(options_.root / fs::path(kHardwareLooksPath).relative_path(),
-                          fmt::format("{}\n", looks_asked_));
-    looks_answered_ = looks_asked_;
+                          fmt::format("{}\n", checks_requested_));
+    checks_done_ = checks_requested_;
   }
 
   void follow_memory() {
@@ -208,7 +209,7 @@ class Watcher {
                                       {.fd = stop_event_.get(), .events = POLLIN},
                                       {.fd = signals_.get(), .events = POLLIN}}};
     if (poll(waiting.data(), waiting.size(), timeout) <= 0 || waiting[0].revents == 0) return;
-    for (int tries = 0; tries < kQuietTriesMost; ++tries) {
+    for (int tries = 0; tries < kMaxQuietTries; ++tries) {
       drain_link_events(events_);
       if (poll(waiting.data(), 1, kQuietMs) <= 0) break;
     }
@@ -226,7 +227,7 @@ class Watcher {
   MemoryTree real_meminfo_;
   HardwareFaults faults_;
   std::optional<FileStamp> faults_stamp_;
-  int looks_asked_ = 0, looks_answered_ = 0;         // by SIGHUP
+  int checks_requested_ = 0, checks_done_ = 0;       // by SIGHUP
   std::optional<std::vector<InterfaceState>> done_;  // what the tree shows
 };
 
@@ -234,4 +235,4 @@ class Watcher {
 
 void watch_hardware(const WatcherOptions& options) { Watcher(options).run(); }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -5,8 +5,8 @@
 //   watch_hardware({.memory_limit = 512_MiB, .memory_usage_file = …, .meminfo_file = "/run/yoke-lab/meminfo"});
 //
 // What goes wrong in a pass (a file that cannot be written, a fault file that makes no sense) is logged at debug and
-// tried again at the next; the last good faults stay in force. A change arrives in the tree after about 20 ms. Whoever
-// must know that it has arrived sends SIGHUP and waits until the number in run/yoke-lab/hardware-looks is another.
+// tried again at the next; the last good faults stay in force. A change arrives in the tree after about 20 ms. The one
+// that must know that it has arrived sends SIGHUP and waits until the number in run/yoke-lab/hardware-looks is another.
 #pragma once
 #include <filesystem>
 #include <stop_token>
@@ -14,7 +14,7 @@
 
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 // Below the node's root: how many times SIGHUP has made the watcher look.
 inline constexpr std::string_view kHardwareLooksPath = "/run/yoke-lab/hardware-looks";
@@ -42,4 +42,4 @@ struct WatcherOptions {
 // Returns when told to stop. Throws only where it cannot begin (no route socket).
 void watch_hardware(const WatcherOptions& options);
 
-}  // namespace yoke
+}  // namespace yoke::lab

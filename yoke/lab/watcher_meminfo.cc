@@ -12,7 +12,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 // In kB. Amounts that are no part of the memory in use, and so bounded by the total only.
@@ -92,4 +92,4 @@ Bytes cgroup_memory_used(const std::filesystem::path& usage_file) {
   return {std::max<std::int64_t>(0, usage - cache)};
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

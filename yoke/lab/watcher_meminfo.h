@@ -7,7 +7,7 @@
 #include "yoke/base/file_tree.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 // The real text with MemTotal = limit, MemFree and MemAvailable = what is not used of it, no swap, and no other amount
 // beyond the total.
@@ -17,4 +17,4 @@ std::string lab_meminfo(const FileTree& real, Bytes limit, Bytes used);
 // (version 2) or memory.usage_in_bytes (version 1), with memory.stat beside it.
 Bytes cgroup_memory_used(const std::filesystem::path& usage_file);
 
-}  // namespace yoke
+}  // namespace yoke::lab

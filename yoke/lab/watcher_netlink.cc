@@ -10,7 +10,7 @@
 
 #include "yoke/base/netlink.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 using Data = NetlinkData;
@@ -54,9 +54,9 @@ void add_address(Data body, std::map<unsigned, InterfaceState>& states) {
 }  // namespace
 
 std::vector<InterfaceState> read_interfaces() {
-  constexpr int kTriesMost = 5;  // when something changes all the time, the last answer has to do: another pass follows
+  constexpr int kMaxTries = 5;  // when something changes all the time, the last answer has to do: another pass follows
   std::map<unsigned, InterfaceState> states;
-  for (int tries = 0; tries < kTriesMost; ++tries) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
     states.clear();
     const UniqueFd fd = open_route_socket(SOCK_RAW, 0);
     const bool links_whole = dump_table(fd, RTM_GETLINK, AF_UNSPEC, [&](Data body) {
@@ -75,10 +75,10 @@ UniqueFd open_link_events() {
 }
 
 void drain_link_events(const UniqueFd& events) {
-  // What they say does not matter, nor that some were lost (ENOBUFS): everything is read anew.
+  // What they say does not matter, nor that some were lost (ENOBUFS): everything is read again.
   char buffer[1 << 15];
   while (recv(events.get(), buffer, sizeof buffer, 0) >= 0 || errno == EINTR || errno == ENOBUFS) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -5,7 +5,7 @@
 #include "yoke/base/files.h"
 #include "yoke/lab/hardware_changes.h"
 
-namespace yoke {
+namespace yoke::lab {
 
 std::vector<InterfaceState> read_interfaces();  // sorted by index
 
@@ -13,4 +13,4 @@ std::vector<InterfaceState> read_interfaces();  // sorted by index
 UniqueFd open_link_events();
 void drain_link_events(const UniqueFd& events);
 
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -28,7 +28,7 @@
 #include "yoke/lab/watcher_meminfo.h"
 #include "yoke/lab/watcher_netlink.h"
 
-namespace yoke {
+namespace yoke::lab {
 namespace {
 
 namespace fs = std::filesystem;
@@ -203,7 +203,7 @@ TEST_F(InANetworkNamespace, SigtermEndsItAndSighupMakesItLookAtOnce) {
     set_faults(R"({"narrow_pcie": ["0000:01:00.0"]})");
     ASSERT_EQ(kill(child, SIGHUP), 0);
     EXPECT_SOON(see("/sys/bus/pci/devices/0000:01:00.0/current_link_width") == "2");
-    // Whoever sends it may wait for the answer: then the tree has followed.
+    // The sender may wait for the answer: then the tree has followed.
     EXPECT_SOON(see(std::string(kHardwareLooksPath)) == "1");
     fs::remove(root_ / "run/yoke-lab/hardware-faults.json");
     ASSERT_EQ(kill(child, SIGHUP), 0);
@@ -285,4 +285,4 @@ TEST_F(InANetworkNamespace, MeminfoIsRewrittenInTheSameFile) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::lab

@@ -6,12 +6,12 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
-#include "yoke/base/fields.h"
 #include "yoke/base/ip.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
+#include "yoke/link/ip_json.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 constexpr std::string_view kPrinter = "ip -json address";
@@ -25,35 +25,23 @@ std::vector<std::string> words_in(std::string_view text) {
   return words;
 }
 
-std::string told_text(const Document& map, std::string_view key) {
-  const Document* found = map.find(key);
-  return found ? from_document<std::string>(*found) : "";
-}
-
-std::int64_t told_number(const Document& map, std::string_view key, std::int64_t otherwise) {
-  const Document* found = map.find(key);
-  return found ? from_document<std::int64_t>(*found) : otherwise;
-}
-
-bool is_told(const Document& map, std::string_view key) {
-  const Document* found = map.find(key);
-  return found && from_document<bool>(*found);
-}
-
 HeldAddress read_address(const Document& entry, std::string_view interface) {
-  const std::string peer = told_text(entry, "address");
-  std::string words = told_text(entry, "local");
+  const std::string peer = ip_value<std::string>(entry, "address");
+  std::string words = ip_value<std::string>(entry, "local");
   if (!peer.empty()) words += " peer " + peer;
-  words += fmt::format("/{}", told_number(entry, "prefixlen", 32));
-  if (const std::string text = told_text(entry, "broadcast"); !text.empty()) words += " brd " + text;
-  if (const std::string text = told_text(entry, "scope"); !text.empty() && text != "global") words += " scope " + text;
-  if (const std::string text = told_text(entry, "label"); !text.empty() && text != interface) words += " label " + text;
-  if (const auto number = told_number(entry, "metric", 0); number > 0) words += fmt::format(" metric {}", number);
-  const std::int64_t valid = told_number(entry, "valid_life_time", kForever);
-  const std::int64_t preferred = told_number(entry, "preferred_life_time", kForever);
+  words += fmt::format("/{}", ip_value<std::int64_t>(entry, "prefixlen", 32));
+  if (const std::string text = ip_value<std::string>(entry, "broadcast"); !text.empty()) words += " brd " + text;
+  if (const std::string text = ip_value<std::string>(entry, "scope"); !text.empty() && text != "global")
+    words += " scope " + text;
+  if (const std::string text = ip_value<std::string>(entry, "label"); !text.empty() && text != interface)
+    words += " label " + text;
+  if (const auto number = ip_value<std::int64_t>(entry, "metric", 0); number > 0)
+    words += fmt::format(" metric {}", number);
+  const std::int64_t valid = ip_value<std::int64_t>(entry, "valid_life_time", kForever);
+  const std::int64_t preferred = ip_value<std::int64_t>(entry, "preferred_life_time", kForever);
   if (valid != kForever) words += fmt::format(" valid_lft {} preferred_lft {}", valid, std::min(preferred, valid));
-  if (is_told(entry, "noprefixroute")) words += " noprefixroute";
-  return {std::move(words), is_told(entry, "secondary")};
+  if (ip_value<bool>(entry, "noprefixroute")) words += " noprefixroute";
+  return {std::move(words), ip_value<bool>(entry, "secondary")};
 }
 
 Argv address_command(std::string_view verb, std::string_view words, const std::string& interface) {
@@ -110,9 +98,9 @@ std::vector<HeldAddress> parse_held_addresses(std::string_view json, std::string
   std::vector<HeldAddress> addresses;
   for (const Document& link : document.items) {
     const Document* entries = link.find("addr_info");
-    if (!entries || told_text(link, "ifname") != interface) continue;
+    if (!entries || ip_value<std::string>(link, "ifname") != interface) continue;
     for (const Document& entry : entries->items) {
-      if (told_text(entry, "family") == "inet") addresses.push_back(read_address(entry, interface));
+      if (ip_value<std::string>(entry, "family") == "inet") addresses.push_back(read_address(entry, interface));
     }
   }
   return addresses;
@@ -124,12 +112,12 @@ std::string address_name(std::string_view words) {
   return fmt::format("{}", fmt::join(list, " "));
 }
 
-bool holds_only(const std::vector<HeldAddress>& now, const std::string& wanted) {
+bool has_exactly(const std::vector<HeldAddress>& now, const std::string& wanted) {
   return now.size() == 1 && address_name(now.front().words) == wanted;
 }
 
-std::vector<Argv> commands_to_hold_only(const std::vector<HeldAddress>& now, const std::string& wanted,
-                                        const std::string& interface) {
+std::vector<Argv> commands_to_set_addresses(const std::vector<HeldAddress>& now, const std::string& wanted,
+                                            const std::string& interface) {
   std::vector<Argv> commands;
   const std::vector<std::string> names = names_of(now);
   const bool there = has(names, wanted);
@@ -156,7 +144,7 @@ std::vector<Argv> commands_to_restore_addresses(const std::vector<std::string>& 
   for (const std::string& name : names_of(now)) {
     if (has(wanted, name)) kept.push_back(name);
   }
-  // Those that are missing come behind those that are there: where that is not their order, all come anew.
+  // Those that are missing come behind those that are there: where that is not their order, all come again.
   if (kept.size() > wanted.size() || !std::equal(kept.begin(), kept.end(), wanted.begin())) kept.clear();
   const auto goes = [&](const std::string& name) { return has(wanted, name) ? !has(kept, name) : name == ours; };
   std::vector<Argv> commands;
@@ -224,4 +212,4 @@ std::vector<Argv> commands_to_restore_routes(const std::vector<std::string>& was
   return commands;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

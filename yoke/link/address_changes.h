@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace yoke {
+namespace yoke::link {
 
 using Argv = std::vector<std::string>;
 
@@ -23,9 +23,9 @@ std::vector<HeldAddress> parse_held_addresses(std::string_view json, std::string
 std::string address_name(std::string_view words);
 
 // `wanted` (with its prefix length) is there, and nothing else.
-bool holds_only(const std::vector<HeldAddress>& now, const std::string& wanted);
-std::vector<Argv> commands_to_hold_only(const std::vector<HeldAddress>& now, const std::string& wanted,
-                                        const std::string& interface);
+bool has_exactly(const std::vector<HeldAddress>& now, const std::string& wanted);
+std::vector<Argv> commands_to_set_addresses(const std::vector<HeldAddress>& now, const std::string& wanted,
+                                            const std::string& interface);
 // What was comes back, in its order, and `ours` goes unless it was there. What somebody else has added since is theirs.
 std::vector<Argv> commands_to_restore_addresses(const std::vector<std::string>& was, const std::string& ours,
                                                 const std::vector<HeldAddress>& now, const std::string& interface);
@@ -37,4 +37,4 @@ std::vector<std::string> parse_routes_of(std::string_view printed, std::string_v
 std::vector<Argv> commands_to_restore_routes(const std::vector<std::string>& was, const std::vector<std::string>& now,
                                              std::string_view interface);
 
-}  // namespace yoke
+}  // namespace yoke::link

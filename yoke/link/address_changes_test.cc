@@ -8,7 +8,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using testing::ElementsAre;
@@ -55,7 +55,7 @@ TEST(HeldAddresses, KeepAllThatSomebodyGaveWithThem) {
 
 TEST(AddressChanges, OthersAreDeletedAndTheWantedOneIsThere) {
   const auto commands = [](const std::vector<HeldAddress>& now) {
-    return lines_of(commands_to_hold_only(now, "192.168.100.1/24", kHalf));
+    return lines_of(commands_to_set_addresses(now, "192.168.100.1/24", kHalf));
   };
   EXPECT_THAT(commands({}), ElementsAre("ip address add 192.168.100.1/24 dev enp1s0f0np0"));
   EXPECT_THAT(commands(held({"192.168.100.1/24 brd 192.168.100.255"})), IsEmpty());
@@ -126,4 +126,4 @@ TEST(RoutesOf, AnInterfaceComeBackInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

@@ -4,7 +4,7 @@
 
 #include "yoke/link/adopt.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 constexpr int kMtuPlain = 1500;
@@ -46,12 +46,13 @@ std::string guess_origin(const std::vector<FoundNode>& nodes, const LinkMap& map
   if (all_local) return "NVIDIA's netplan file for link-local addresses";
   if (has_file(nodes, "spark-vllm-docker") || all_within(addresses, kVllmDocker)) return "spark-vllm-docker";
   if (share_subnet(addresses) && all_within(addresses, kNvidia)) return "NVIDIA's cluster script";
-  if (map.topology == Topology::kRing && all_within(addresses, kNvidiaRing)) return "NVIDIA's three-Spark playbook";
+  if (map.topology == spec::Topology::kRing && all_within(addresses, kNvidiaRing))
+    return "NVIDIA's three-Spark playbook";
   const bool plain_mtu = interface_at(nodes, addresses.begin()->first).mtu == kMtuPlain;
-  const bool is_pair = map.topology == Topology::kDirect && all_within(addresses, kPlaybookPair) &&
+  const bool is_pair = map.topology == spec::Topology::kDirect && all_within(addresses, kPlaybookPair) &&
                        kPlaybookA.contains(addresses.begin()->second.address);
   if (is_pair && (plain_mtu || has_file(nodes, "40-cx7"))) return "NVIDIA's two-Spark playbook";
   return "hand or another tool";
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -7,7 +7,7 @@
 #include "yoke/base/error.h"
 #include "yoke/link/adopt.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 // Third bytes from `first` on; the first of these whose networks nobody on any node uses.
@@ -18,16 +18,16 @@ struct Pool {
 constexpr std::array kPools = {Pool{192U << 24U | 168U << 16U, 100}, Pool{172U << 24U | 30U << 16U, 0},
                                Pool{10U << 24U | 177U << 16U, 0}};
 
-// Around a ring each cable has ten numbers, so that 110 and 111 are the halves of the second.
+// Around a ring each cable has ten numbers, so that 110 and 111 are the rails of the second.
 constexpr std::uint32_t kNumbersPerCable = 10;
 
 struct Numbered {
-  std::vector<LinkEnd> ends;
+  std::vector<spec::LinkEnd> ends;
   std::uint32_t number = 0;
 };
 
 // Which cable of a ring joins two neighbours: that from node i to node i + 1 is cable i.
-std::uint32_t cable_of(const std::vector<LinkEnd>& ends, std::size_t nodes) {
+std::uint32_t cable_of(const std::vector<spec::LinkEnd>& ends, std::size_t nodes) {
   const auto a = static_cast<std::uint32_t>(ends.front().node);
   const auto b = static_cast<std::uint32_t>(ends.back().node);
   return a == 0 && b + 1 == nodes ? b : a;
@@ -37,8 +37,8 @@ std::vector<Numbered> number_groups(const LinkMap& map, std::size_t nodes) {
   std::vector<Numbered> numbered;
   std::map<std::uint32_t, std::uint32_t> next;  // by cable
   std::uint32_t count = 0;
-  for (std::vector<LinkEnd>& group : subnet_groups(map)) {
-    if (map.topology == Topology::kRing) {
+  for (std::vector<spec::LinkEnd>& group : subnet_groups(map)) {
+    if (map.topology == spec::Topology::kRing) {
       const std::uint32_t cable = cable_of(group, nodes);
       const std::uint32_t number = cable * kNumbersPerCable + next[cable]++;
       numbered.push_back({std::move(group), number});
@@ -53,13 +53,13 @@ std::vector<Numbered> number_groups(const LinkMap& map, std::size_t nodes) {
 std::vector<Ipv4Prefix> networks_in_use(const std::vector<FoundNode>& nodes) {
   std::vector<Ipv4Prefix> networks;
   for (const FoundNode& node : nodes) {
-    const Machine& machine = node.report.machine;
-    for (const NetworkInterface& interface : machine.interfaces) {
+    const spec::Machine& machine = node.report.machine;
+    for (const spec::NetworkInterface& interface : machine.interfaces) {
       if (interface.port) continue;
       for (const Ipv4Prefix& prefix : interface.addresses) networks.push_back(prefix.network());
     }
-    for (const Route& route : machine.routes) {
-      const NetworkInterface* interface = find_interface(machine, route.interface);
+    for (const spec::Route& route : machine.routes) {
+      const spec::NetworkInterface* interface = spec::find_interface(machine, route.interface);
       if (route.destination && interface && !interface->port) networks.push_back(route.destination->network());
     }
   }
@@ -83,18 +83,18 @@ EndAddresses propose_addresses(const std::vector<FoundNode>& nodes, const LinkMa
   const std::vector<Ipv4Prefix> used = networks_in_use(nodes);
   const auto pool = std::find_if(kPools.begin(), kPools.end(), [&](const Pool& p) { return fits(p, groups, used); });
   if (pool == kPools.end()) {
-    throw Error(ErrorCode::kExhausted, "no free subnets could be found for the halves",
+    throw Error(ErrorCode::kExhausted, "no free subnets could be found for the rails",
                 "192.168.100.0, 172.30.0.0 and 10.177.0.0 and those after them are in use: give addresses yourself "
                 "(docs/cluster-file.md)");
   }
   EndAddresses addresses;
   for (const Numbered& group : groups) {
     const Ipv4Prefix network = subnet(*pool, group.number);
-    for (const LinkEnd& end : group.ends) {
+    for (const spec::LinkEnd& end : group.ends) {
       addresses[end] = {network.host(static_cast<std::uint32_t>(end.node) + 1), network.length};
     }
   }
   return addresses;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

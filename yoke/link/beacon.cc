@@ -5,33 +5,18 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
-#include "yoke/base/ip_fields.h"
+#include "yoke/base/fields.h"
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/spec/cluster_rules.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
-
-// What of a beacon is read as fields; a struct of its own, as Beacon's own reading checks more (beacon_from_json).
-struct RawBeacon : Beacon {};
 
 constexpr std::string_view kMagic = "YOKEBCN1";
 constexpr std::size_t kHeader = kMagic.size() + 2;
-constexpr std::size_t kBodyMost = 1024;  // far below any MTU
-constexpr int kPortMost = 63;
-
-template <class Visitor>
-void visit_fields(Visitor& visit, RawBeacon& beacon) {
-  visit.required("node", beacon.node);
-  visit.required("hostname", beacon.hostname);
-  visit.required("interface", beacon.interface);
-  visit.required("mac", beacon.mac);
-  visit.required("port", beacon.port);
-  visit.required("half", beacon.half);
-  visit.required("version", beacon.version);
-  visit.optional("address", beacon.address);
-}
+constexpr std::size_t kMaxBody = 1024;  // far below any MTU
+constexpr int kMaxPort = 63;
 
 bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
 
@@ -56,27 +41,38 @@ bool is_interface(std::string_view text) {
 // All that may later stand in a table, a command line or a file is checked here, as a stranger may have sent it.
 void check(const Beacon& beacon) {
   if (beacon.node.size() != 32 || !is_hex(beacon.node)) refuse("node", beacon.node);
-  if (!is_plain_name(beacon.hostname)) refuse("hostname", beacon.hostname);
+  if (!spec::is_plain_name(beacon.hostname)) refuse("hostname", beacon.hostname);
   if (!is_interface(beacon.interface)) refuse("interface", beacon.interface);
   if (!is_mac(beacon.mac)) refuse("mac", beacon.mac);
-  if (beacon.port < 0 || beacon.port > kPortMost) refuse("port", std::to_string(beacon.port));
-  if (beacon.half.size() != 1 || beacon.half[0] < 'A' || beacon.half[0] > 'Z') refuse("half", beacon.half);
-  if (!is_plain_name(beacon.version)) refuse("version", beacon.version);
+  if (beacon.port < 0 || beacon.port > kMaxPort) refuse("port", std::to_string(beacon.port));
+  if (beacon.rail.size() != 1 || beacon.rail[0] < 'A' || beacon.rail[0] > 'Z') refuse("rail", beacon.rail);
+  if (!spec::is_plain_name(beacon.version)) refuse("version", beacon.version);
 }
 
 }  // namespace
 
-Document to_json(const Beacon& beacon) { return to_document(RawBeacon{beacon}); }
+template <class Visitor>
+void visit_fields(Visitor& visit, Beacon& beacon) {
+  visit.required("node", beacon.node);
+  visit.required("hostname", beacon.hostname);
+  visit.required("interface", beacon.interface);
+  visit.required("mac", beacon.mac);
+  visit.required("port", beacon.port);
+  visit.required("rail", beacon.rail);
+  visit.required("version", beacon.version);
+  visit.optional("address", beacon.address);
+}
 
-Beacon beacon_from_json(const Document& document) {
-  Beacon beacon = from_document<RawBeacon>(document);
+Document to_json(const Beacon& beacon) { return write_fields(beacon); }
+
+void from_json(const Document& document, Beacon& beacon) {
+  read_fields(document, beacon);
   check(beacon);
-  return beacon;
 }
 
 std::string encode_beacon(const Beacon& beacon) {
   const std::string body = print_json(to_json(beacon), JsonLayout::kOneLine);
-  if (body.size() > kBodyMost) refuse("size", std::to_string(body.size()));
+  if (body.size() > kMaxBody) refuse("size", std::to_string(body.size()));
   std::string payload(kMagic);
   payload += static_cast<char>(body.size() >> 8U);
   payload += static_cast<char>(body.size() & 0xFFU);
@@ -88,9 +84,9 @@ Beacon parse_beacon(std::string_view payload) {
   if (payload.size() < kHeader) throw Error(ErrorCode::kInvalid, "the beacon is cut off");
   const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(payload[i])); };
   const std::size_t size = byte(kMagic.size()) << 8U | byte(kMagic.size() + 1);
-  if (size > kBodyMost) throw Error(ErrorCode::kInvalid, fmt::format("a beacon of {} bytes is too long", size));
+  if (size > kMaxBody) throw Error(ErrorCode::kInvalid, fmt::format("a beacon of {} bytes is too long", size));
   if (payload.size() - kHeader < size) throw Error(ErrorCode::kInvalid, "the beacon is cut off");
-  return beacon_from_json(parse_json(payload.substr(kHeader, size), "beacon"));
+  return from_json<Beacon>(parse_json(payload.substr(kHeader, size), "beacon"));
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -19,13 +19,13 @@
 #include "yoke/base/interrupt.h"
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 // Thirty in the usual three seconds: a lossy or late end is still heard, and the link does not notice.
 constexpr Seconds kInterval{0.1};
-constexpr std::size_t kFrameMost = 2048;
-constexpr std::size_t kHeardMost = 4096;  // of one run: a flood of forged beacons must not fill the memory
+constexpr std::size_t kMaxFrame = 2048;
+constexpr std::size_t kMaxHeard = 4096;  // of one run: a flood of forged beacons must not fill the memory
 
 struct Port {
   const Beacon* own;
@@ -37,7 +37,8 @@ struct Port {
 // A cooked packet socket: the kernel writes and strips the Ethernet header, and tells who sent.
 Port open_port(const Beacon& own, unsigned index) {
   Port port{.own = &own, .payload = encode_beacon(own), .fd = {}};
-  port.fd = UniqueFd(socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(kBeaconEtherType)));
+  // Opened with the EtherType it would receive from every interface until it is bound; bind() sets the EtherType.
+  port.fd = UniqueFd(socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!port.fd) {
     throw system_error(errno, "cannot open a raw socket for beacons",
                        "beacons need root: run as root, or let sudo run without a password");
@@ -68,7 +69,7 @@ std::string mac_of(const sockaddr_ll& sender) {
 // The frame that waits on a port, if there is one and it is a beacon. Beacons that name another sender than the frame
 // does are none. One frame a call, so that a flood on one port neither hides the others nor the end of the time.
 std::optional<HeardBeacon> receive_beacon(const Port& port) {
-  std::array<char, kFrameMost> frame;
+  std::array<char, kMaxFrame> frame;
   sockaddr_ll sender{};
   socklen_t size = sizeof sender;
   const ssize_t count =
@@ -99,7 +100,7 @@ std::vector<HeardBeacon> exchange_beacons(const std::vector<Beacon>& own, Second
       poll(waiting.data(), waiting.size(), std::min(next.poll_timeout_ms(), end.poll_timeout_ms()));
       for (const Port& port : ports) {
         const auto one = receive_beacon(port);
-        if (!one || heard.size() >= kHeardMost || std::find(heard.begin(), heard.end(), *one) != heard.end()) continue;
+        if (!one || heard.size() >= kMaxHeard || std::find(heard.begin(), heard.end(), *one) != heard.end()) continue;
         heard.push_back(*one);
         if (on_heard) on_heard(*one);
       }
@@ -108,4 +109,4 @@ std::vector<HeardBeacon> exchange_beacons(const std::vector<Beacon>& own, Second
   return heard;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -8,7 +8,7 @@
 #include "yoke/base/units.h"
 #include "yoke/link/beacon.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct HeardBeacon {
   std::string interface;  // ours, on which it came
@@ -22,4 +22,4 @@ struct HeardBeacon {
 std::vector<HeardBeacon> exchange_beacons(const std::vector<Beacon>& own, Seconds time,
                                           const std::function<void(const HeardBeacon&)>& on_heard = {});
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -8,8 +8,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    const yoke::Beacon beacon = yoke::parse_beacon({reinterpret_cast<const char*>(data), size});
-    YOKE_CHECK(yoke::parse_beacon(yoke::encode_beacon(beacon)) == beacon, "{}", beacon.hostname);
+    const yoke::link::Beacon beacon = yoke::link::parse_beacon({reinterpret_cast<const char*>(data), size});
+    YOKE_CHECK(yoke::link::parse_beacon(yoke::link::encode_beacon(beacon)) == beacon, "{}", beacon.hostname);
   } catch (const yoke::Error& error) {
     YOKE_CHECK(error.code() == yoke::ErrorCode::kInvalid, "{}", error.message());
   }

@@ -6,7 +6,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 Beacon example() {
@@ -15,7 +15,7 @@ Beacon example() {
           .interface = "enp1s0f0np0",
           .mac = "4c:bb:47:0a:10:00",
           .port = 0,
-          .half = "A",
+          .rail = "A",
           .version = "0.1.0",
           .address = parse_ipv4("192.168.1.21").value()};
 }
@@ -76,7 +76,7 @@ TEST(Beacon, WhatCouldHarmIsRefused) {
   EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.mac = "4c:bb:47:0a:10:0"; })), ErrorCode::kInvalid, "mac");
   EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.port = -1; })), ErrorCode::kInvalid, "port");
   EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.port = 64; })), ErrorCode::kInvalid, "port");
-  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.half = "AB"; })), ErrorCode::kInvalid, "half");
+  EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.rail = "AB"; })), ErrorCode::kInvalid, "rail");
   EXPECT_ERROR(parse_beacon(with([](Beacon& b) { b.version = ""; })), ErrorCode::kInvalid, "version");
 }
 
@@ -96,4 +96,4 @@ TEST(Beacon, UnknownKeysWrongTypesAndForeignAddressesAreRefused) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

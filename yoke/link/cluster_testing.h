@@ -7,53 +7,53 @@
 
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::link {
 
-// Node k has the address 10.77.0.k; `halves` gives for each node its interfaces and addresses.
-struct TestHalf {
+// Node k has the address 10.77.0.k; `rails` gives for each node its interfaces and addresses.
+struct TestRail {
   std::string interface, address;
 };
-inline Cluster test_cluster(const std::string& topology, const std::vector<std::vector<TestHalf>>& halves) {
+inline spec::Cluster test_cluster(const std::string& topology, const std::vector<std::vector<TestRail>>& rails) {
   std::string yaml = "name: desk\nhardware: spark\nfabric: { topology: " + topology + " }\nnodes:\n";
-  for (std::size_t i = 0; i < halves.size(); ++i) {
+  for (std::size_t i = 0; i < rails.size(); ++i) {
     yaml += fmt::format("  - name: spark-{}\n    address: 10.77.0.{}\n", i + 1, i + 1);
-    if (halves[i].empty()) continue;
-    yaml += "    halves:\n";
-    for (const TestHalf& half : halves[i]) {
-      yaml += fmt::format("      - {{ interface: {}, address: {} }}\n", half.interface, half.address);
+    if (rails[i].empty()) continue;
+    yaml += "    rails:\n";
+    for (const TestRail& rail : rails[i]) {
+      yaml += fmt::format("      - {{ interface: {}, address: {} }}\n", rail.interface, rail.address);
     }
   }
-  return parse_cluster(yaml, "test");
+  return spec::parse_cluster(yaml, "test");
 }
 
-inline Cluster test_pair() {
+inline spec::Cluster test_pair() {
   return test_cluster("direct", {{{"enp1s0f0np0", "192.168.100.1/24"}, {"enP2p1s0f0np0", "192.168.101.1/24"}},
                                  {{"enp1s0f0np0", "192.168.100.2/24"}, {"enP2p1s0f0np0", "192.168.101.2/24"}}});
 }
 
 // Port 0 of each to port 1 of the next; cable c has the subnets 192.168.(100 + 10c) and (101 + 10c).
-inline Cluster test_ring(int nodes) {
-  std::vector<std::vector<TestHalf>> halves(static_cast<std::size_t>(nodes));
+inline spec::Cluster test_ring(int nodes) {
+  std::vector<std::vector<TestRail>> rails(static_cast<std::size_t>(nodes));
   for (int node = 0; node < nodes; ++node) {
-    const auto at = [&](int cable, int half) {
-      return fmt::format("192.168.{}.{}/24", 100 + 10 * cable + half, node + 1);
+    const auto at = [&](int cable, int rail) {
+      return fmt::format("192.168.{}.{}/24", 100 + 10 * cable + rail, node + 1);
     };
     const int before = (node + nodes - 1) % nodes;
-    halves[static_cast<std::size_t>(node)] = {{"enp1s0f0np0", at(node, 0)},
-                                              {"enP2p1s0f0np0", at(node, 1)},
-                                              {"enp1s0f1np1", at(before, 0)},
-                                              {"enP2p1s0f1np1", at(before, 1)}};
+    rails[static_cast<std::size_t>(node)] = {{"enp1s0f0np0", at(node, 0)},
+                                             {"enP2p1s0f0np0", at(node, 1)},
+                                             {"enp1s0f1np1", at(before, 0)},
+                                             {"enP2p1s0f1np1", at(before, 1)}};
   }
-  return test_cluster("ring", halves);
+  return test_cluster("ring", rails);
 }
 
-inline Cluster test_switch(int nodes) {
-  std::vector<std::vector<TestHalf>> halves;
+inline spec::Cluster test_switch(int nodes) {
+  std::vector<std::vector<TestRail>> rails;
   for (int node = 1; node <= nodes; ++node) {
-    halves.push_back({{"enp1s0f0np0", fmt::format("192.168.100.{}/24", node)},
-                      {"enP2p1s0f0np0", fmt::format("192.168.101.{}/24", node)}});
+    rails.push_back({{"enp1s0f0np0", fmt::format("192.168.100.{}/24", node)},
+                     {"enP2p1s0f0np0", fmt::format("192.168.101.{}/24", node)}});
   }
-  return test_cluster("switch", halves);
+  return test_cluster("switch", rails);
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

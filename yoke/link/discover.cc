@@ -10,14 +10,14 @@
 #include "yoke/fleet/at_once.h"
 #include "yoke/fleet/node.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
 
 // Announcers send ten beacons a second, so this is enough to know who is there; the cabling is then heard in full.
 constexpr Seconds kExploring{0.5};
-constexpr int kRoundsMost = 16;  // a ring shows one more node to each side with every round
+constexpr int kMaxRounds = 16;  // a ring shows one more node to each side with every round
 
 std::optional<Ipv4> ipv4_of(const std::string& address) {
   const auto parsed = parse_ipv4(address);
@@ -25,15 +25,16 @@ std::optional<Ipv4> ipv4_of(const std::string& address) {
 }
 
 // With root where it can be had; without, the node still tells its facts, and why it sends no beacons.
-std::shared_ptr<Node> reach_node(const ClusterNode& place, int index, SudoPassword* password) {
+std::shared_ptr<fleet::Node> reach_node(const spec::ClusterNode& place, int index, fleet::SudoPassword* password) {
   try {
-    auto node = std::make_shared<Node>(place, index, NodeOptions{.rights = AgentRights::kRoot, .password = password});
+    auto node = std::make_shared<fleet::Node>(
+        place, index, fleet::NodeOptions{.rights = agent::AgentRights::kRoot, .password = password});
     node->reach();
     return node;
   } catch (const Error& error) {
-    // Who gave a password wants it so: a wrong one is told.
+    // Who gave a password wants it so: a wrong one is reported.
     if (error.code() != ErrorCode::kPermission || (password && password->given())) throw;
-    auto node = std::make_shared<Node>(place, index, NodeOptions{});
+    auto node = std::make_shared<fleet::Node>(place, index, fleet::NodeOptions{});
     node->reach();
     return node;
   }
@@ -41,14 +42,14 @@ std::shared_ptr<Node> reach_node(const ClusterNode& place, int index, SudoPasswo
 
 // A machine that ssh reached, with yoke's hand there. It stays for all questions of a discovery.
 struct Reached {
-  ClusterNode machine;
-  std::shared_ptr<Node> node;
+  spec::ClusterNode machine;
+  std::shared_ptr<fleet::Node> node;
 };
 
-std::vector<Result<Reached>> reach(std::vector<ClusterNode> machines, int first, const DiscoverOptions& options) {
+std::vector<Result<Reached>> reach(std::vector<spec::ClusterNode> machines, int first, const DiscoverOptions& options) {
   if (options.on_step) options.on_step("reaching the machines");
-  return at_once(machines.size(), {}, [&](std::size_t i) {
-    ClusterNode& machine = machines[i];
+  return fleet::at_once(machines.size(), {}, [&](std::size_t i) {
+    spec::ClusterNode& machine = machines[i];
     if (machine.name.empty()) machine.name = machine.address;
     return Reached{machine, reach_node(machine, first + static_cast<int>(i), options.password)};
   });
@@ -58,29 +59,29 @@ std::vector<Result<Reached>> reach(std::vector<ClusterNode> machines, int first,
 // listen together.
 std::vector<Result<FoundNode>> ask(const std::vector<Reached>& reached, const DiscoverOptions& options, Seconds time) {
   if (options.on_step) options.on_step("listening on the cables");
-  return at_once(reached.size(), {}, [&](std::size_t i) {
+  return fleet::at_once(reached.size(), {}, [&](std::size_t i) {
     const NodeQuestion question{.time = time, .address = ipv4_of(reached[i].machine.address)};
     const Document answer = reached[i].node->ask("discover", to_json(question), time + 30_s);
-    return FoundNode{reached[i].machine, node_report_from_json(answer)};
+    return FoundNode{reached[i].machine, from_json<NodeReport>(answer)};
   });
 }
 
 // This machine, where it has fast interfaces of its own and is not among those named: the user sits at a node.
-std::optional<ClusterNode> this_machine(const std::vector<ClusterNode>& named) {
+std::optional<spec::ClusterNode> this_machine(const std::vector<spec::ClusterNode>& named) {
   for (std::size_t i = 0; i < named.size(); ++i) {
-    if (is_this_machine(named[i], static_cast<int>(i))) return std::nullopt;
+    if (remote::is_this_machine(named[i], static_cast<int>(i))) return std::nullopt;
   }
-  const Machine machine = look_at_interfaces(std::nullopt);
+  const spec::Machine machine = inspect_interfaces(std::nullopt);
   const auto address = management_address(machine);
   const bool has_rdma = std::any_of(machine.rdma_devices.begin(), machine.rdma_devices.end(),
-                                    [](const RdmaDevice& device) { return device.interface.has_value(); });
+                                    [](const spec::RdmaDevice& device) { return device.interface.has_value(); });
   if (!named.empty() && !has_rdma) return std::nullopt;
-  if (fast_interfaces(machine).empty()) return std::nullopt;
+  if (spec::fast_interfaces(machine).empty()) return std::nullopt;
   if (!address) {
     throw Error(ErrorCode::kUnavailable, "this machine has no address besides those of its fast interfaces",
                 "connect its management port; the nodes reach each other by ssh over it");
   }
-  return ClusterNode{.name = "", .address = to_string(*address)};
+  return spec::ClusterNode{.name = "", .address = to_string(*address)};
 }
 
 // Whom the nodes heard that is not among them: by identity, the address that the beacon proposes.
@@ -100,9 +101,9 @@ std::map<std::string, Beacon> proposals(const std::vector<FoundNode>& nodes) {
 // Reaches the machine that a beacon proposes; an Error where ssh does not, or it is another than the beacon's sender.
 Reached confirm(const Beacon& beacon, int index, const DiscoverOptions& options) {
   if (!beacon.address) throw Error(ErrorCode::kUnavailable, "its beacon proposes no address");
-  const ClusterNode machine{.name = beacon.hostname, .address = to_string(*beacon.address), .user = options.user};
-  Reached reached = all_or_throw(reach({machine}, index, options)).front();
-  const FoundNode told = all_or_throw(ask({reached}, options, {0})).front();
+  const spec::ClusterNode machine{.name = beacon.hostname, .address = to_string(*beacon.address), .user = options.user};
+  Reached reached = fleet::all_or_throw(reach({machine}, index, options)).front();
+  const FoundNode told = fleet::all_or_throw(ask({reached}, options, {0})).front();
   if (told.report.identity == beacon.node) return reached;
   throw Error(ErrorCode::kUnavailable, fmt::format("the machine at {} is {}, and sent another beacon", machine.address,
                                                    told.report.machine.hostname));
@@ -110,13 +111,13 @@ Reached confirm(const Beacon& beacon, int index, const DiscoverOptions& options)
 
 // Follows what beacons propose; what cannot be confirmed is kept, once. True where somebody is new.
 bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions& options,
-            std::vector<Reached>& reached, std::map<std::string, UnconfirmedBeacon>& refused) {
+            std::vector<Reached>& reached, std::map<std::string, spec::UnconfirmedBeacon>& refused) {
   std::vector<Beacon> fresh;
   for (const auto& [identity, beacon] : proposed) {
     if (!refused.contains(identity)) fresh.push_back(beacon);
   }
   std::sort(fresh.begin(), fresh.end(), [](const Beacon& a, const Beacon& b) { return a.hostname < b.hostname; });
-  const auto answers = at_once(fresh.size(), {}, [&](std::size_t i) {
+  const auto answers = fleet::at_once(fresh.size(), {}, [&](std::size_t i) {
     return confirm(fresh[i], static_cast<int>(reached.size() + i), options);
   });
   bool somebody = false;
@@ -126,13 +127,13 @@ bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions
       somebody = true;
     } else {
       const Error& error = answers[i].error();
-      refused.emplace(fresh[i].node, UnconfirmedBeacon{fresh[i].hostname, error.message(), error.hint()});
+      refused.emplace(fresh[i].node, spec::UnconfirmedBeacon{fresh[i].hostname, error.message(), error.hint()});
     }
   }
   return somebody;
 }
 
-[[noreturn]] void throw_nobody(const std::map<std::string, UnconfirmedBeacon>& refused, const FoundNode& here) {
+[[noreturn]] void throw_nobody(const std::map<std::string, spec::UnconfirmedBeacon>& refused, const FoundNode& here) {
   for (const auto& [identity, beacon] : refused) {
     throw Error(ErrorCode::kUnavailable,
                 fmt::format("a machine that calls itself {} is on the cable, but ssh does not confirm it: {}",
@@ -150,17 +151,17 @@ bool follow(const std::map<std::string, Beacon>& proposed, const DiscoverOptions
 }
 
 // From nobody named to all that beacons show and ssh confirms.
-std::vector<Reached> explore(const DiscoverOptions& options, std::vector<UnconfirmedBeacon>& unconfirmed) {
+std::vector<Reached> explore(const DiscoverOptions& options, std::vector<spec::UnconfirmedBeacon>& unconfirmed) {
   const auto here = this_machine({});
   if (!here) {
     throw Error(ErrorCode::kUnsupported, "this machine has no fast interfaces to listen on",
                 "run it on one of the nodes, or name them: yoke link discover ADDRESS…");
   }
-  std::vector<Reached> reached = all_or_throw(reach({*here}, 0, options));
-  std::map<std::string, UnconfirmedBeacon> refused;
+  std::vector<Reached> reached = fleet::all_or_throw(reach({*here}, 0, options));
+  std::map<std::string, spec::UnconfirmedBeacon> refused;
   std::vector<FoundNode> nodes;
-  for (int round = 0; round < kRoundsMost; ++round) {
-    nodes = all_or_throw(ask(reached, options, kExploring));
+  for (int round = 0; round < kMaxRounds; ++round) {
+    nodes = fleet::all_or_throw(ask(reached, options, kExploring));
     if (!follow(proposals(nodes), options, reached, refused)) break;
   }
   if (reached.size() == 1) throw_nobody(refused, nodes.front());
@@ -180,7 +181,7 @@ void refuse_odd_addresses(const std::vector<FoundNode>& nodes) {
                   "give one address for each machine");
     }
     const auto address = ipv4_of(nodes[i].access.address);
-    for (const NetworkInterface* interface : fast_interfaces(nodes[i].report.machine)) {
+    for (const spec::NetworkInterface* interface : spec::fast_interfaces(nodes[i].report.machine)) {
       for (const Ipv4Prefix& prefix : interface->addresses) {
         if (!address || prefix.address != *address) continue;
         const auto better = management_address(nodes[i].report.machine);
@@ -196,47 +197,48 @@ void refuse_odd_addresses(const std::vector<FoundNode>& nodes) {
 
 // Those named, and this machine in front where it is a node too.
 std::vector<Reached> reach_named(const DiscoverOptions& options) {
-  std::vector<ClusterNode> machines = options.machines;
+  std::vector<spec::ClusterNode> machines = options.machines;
   const auto here = options.with_this_machine ? this_machine(machines) : std::nullopt;
   if (here) machines.insert(machines.begin(), *here);
   if (machines.size() < 2) {
     throw Error(ErrorCode::kUsage, "one machine is no cluster",
                 "name the others too: yoke link discover ADDRESS ADDRESS…");
   }
-  return all_or_throw(reach(machines, 0, options));
+  return fleet::all_or_throw(reach(machines, 0, options));
 }
 
 // Who hears whom: by beacons where all nodes could send them, else by what addresses tell.
 LinkMap map_nodes(DiscoverResult& result) {
   const auto mute = std::find_if(result.nodes.begin(), result.nodes.end(),
                                  [](const FoundNode& node) { return node.report.beacon_problem.has_value(); });
-  std::vector<Sighting> sightings = sightings_from_beacons(result.nodes);
+  std::vector<spec::Adjacency> adjacencies = adjacencies_from_beacons(result.nodes);
   if (mute != result.nodes.end()) {
-    result.source = SightingSource::kAddresses;
-    for (const Sighting& sighting : sightings_from_addresses(result.nodes)) sightings.push_back(sighting);
-    if (sightings.empty()) {
+    result.source = spec::AdjacencySource::kAddresses;
+    for (const spec::Adjacency& adjacency : adjacencies_from_addresses(result.nodes)) adjacencies.push_back(adjacency);
+    if (adjacencies.empty()) {
       throw Error(ErrorCode::kPermission,
                   fmt::format("{} cannot send beacons: {}", mute->access.name, *mute->report.beacon_problem),
                   "log in there as root (--user root), or give sudo's password when it is asked for");
     }
   }
-  return infer_topology(result.nodes.size(), std::move(sightings),
+  return infer_topology(result.nodes.size(), std::move(adjacencies),
                         {.switch_seen = switch_name(result.nodes).has_value()});
 }
 
 }  // namespace
 
 DiscoverResult discover_cluster(const DiscoverOptions& options) {
-  std::vector<UnconfirmedBeacon> unconfirmed;
+  std::vector<spec::UnconfirmedBeacon> unconfirmed;
   const std::vector<Reached> reached = options.machines.empty() ? explore(options, unconfirmed) : reach_named(options);
-  DiscoverResult result{.nodes = all_or_throw(ask(reached, options, options.time)), .discovery = {}};
+  DiscoverResult result{.nodes = fleet::all_or_throw(ask(reached, options, options.time)), .discovery = {}};
   refuse_odd_addresses(result.nodes);
   name_nodes(result.nodes);
   LinkMap map = map_nodes(result);
-  if (unconfirmed.empty()) result.strangers = find_strangers(result.nodes);  // exploring has named all that stay out
+  if (unconfirmed.empty())
+    result.unknown_nodes = find_unknown_nodes(result.nodes);  // exploring has named all that stay out
   result.unconfirmed = std::move(unconfirmed);
   result.discovery = adopt_cluster(result.nodes, std::move(map), options.adopt);
   return result;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -9,7 +9,7 @@
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::link {
 using namespace literals;
 
 template <class Visitor>
@@ -23,7 +23,7 @@ void visit_fields(Visitor& visit, LldpNeighbour& neighbour) {
 
 namespace {
 
-constexpr std::size_t kTextMost = 64;
+constexpr std::size_t kMaxText = 64;
 
 [[noreturn]] void refuse(std::string_view what) {
   throw Error(ErrorCode::kInvalid, fmt::format("lldpcli: {} is not what it must be", what));
@@ -44,7 +44,7 @@ std::optional<std::string> text_at(const Document& map, std::string_view key) {
   const Document* found = map.find(key);
   if (!found) return std::nullopt;
   if (!is_text(*found)) refuse(key);
-  return printable(found->text, kTextMost);
+  return printable(found->text, kMaxText);
 }
 
 std::optional<std::string> value_of(const Document& map, std::string_view key) {
@@ -59,7 +59,7 @@ LldpNeighbour read_neighbour(const Document& entry) {
     neighbour.system = value_of(chassis, "name");
     for (const Document& capability : list_at(chassis, "capability")) {
       const Document* enabled = capability.find("enabled");
-      neighbour.bridge |= text_at(capability, "type") == "Bridge" && enabled && from_document<bool>(*enabled);
+      neighbour.bridge |= text_at(capability, "type") == "Bridge" && enabled && from_json<bool>(*enabled);
     }
   }
   for (const Document& port : list_at(entry, "port")) {
@@ -92,9 +92,7 @@ std::vector<LldpNeighbour> read_lldp_neighbours() {
   return neighbours.value_or(std::vector<LldpNeighbour>{});
 }
 
-Document to_json(const std::vector<LldpNeighbour>& neighbours) { return to_document(neighbours); }
-std::vector<LldpNeighbour> lldp_neighbours_from_json(const Document& document) {
-  return from_document<std::vector<LldpNeighbour>>(document);
-}
+Document to_json(const LldpNeighbour& neighbour) { return write_fields(neighbour); }
+void from_json(const Document& document, LldpNeighbour& neighbour) { read_fields(document, neighbour); }
 
-}  // namespace yoke
+}  // namespace yoke::link

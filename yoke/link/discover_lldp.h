@@ -8,7 +8,7 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct LldpNeighbour {
   std::string interface;                // ours
@@ -26,7 +26,7 @@ std::vector<LldpNeighbour> parse_lldp_neighbours(std::string_view json);
 // Of this machine; none where lldpd is not installed, does not run, or may not be asked.
 std::vector<LldpNeighbour> read_lldp_neighbours();
 
-Document to_json(const std::vector<LldpNeighbour>& neighbours);
-std::vector<LldpNeighbour> lldp_neighbours_from_json(const Document& document);
+Document to_json(const LldpNeighbour& neighbour);
+void from_json(const Document& document, LldpNeighbour& neighbour);
 
-}  // namespace yoke
+}  // namespace yoke::link

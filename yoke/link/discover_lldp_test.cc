@@ -6,7 +6,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 std::string corpus(const std::string& name) {
@@ -54,4 +54,4 @@ TEST(Lldp, WhatANeighbourSendsIsMadePrintable) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

@@ -5,23 +5,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-NetworkInterface fast(const std::string& name, int port, const std::string& half, const std::string& mac,
-                      const std::string& address = "") {
-  NetworkInterface interface { .name = name, .kind = InterfaceKind::kEthernet, .mac = mac, .mtu = 9000, .up = true };
+spec::NetworkInterface fast(const std::string& name, int port, const std::string& rail, const std::string& mac,
+                            const std::string& address = "") {
+  spec::NetworkInterface interface {
+    .name = name, .kind = spec::InterfaceKind::kEthernet, .mac = mac, .mtu = 9000, .up = true
+  };
   interface.carrier = true;
   interface.port = port;
-  interface.half = half;
+  interface.rail = rail;
   if (!address.empty()) interface.addresses = {parse_ipv4_prefix(address).value()};
   return interface;
 }
 
-// Two halves of one port, with addresses where `subnets` says so.
+// Two rails of one port, with addresses where `subnets` says so.
 FoundNode spark(int number, const std::vector<std::string>& subnets = {"", ""}) {
   FoundNode node;
   node.access = {.name = "", .address = fmt::format("10.0.0.{}", number)};
@@ -40,10 +42,10 @@ Beacon beacon_of(const FoundNode& node, std::size_t interface) {
   return beacons_of(node.report.machine, node.report.identity, std::nullopt).at(interface);
 }
 
-std::vector<std::string> told(const std::vector<Sighting>& sightings) {
+std::vector<std::string> told(const std::vector<spec::Adjacency>& adjacencies) {
   std::vector<std::string> texts;
-  for (const Sighting& s : sightings) {
-    texts.push_back(fmt::format("{}{}<{}{}", s.by.node, s.by.half, s.from.node, s.from.half));
+  for (const spec::Adjacency& s : adjacencies) {
+    texts.push_back(fmt::format("{}{}<{}{}", s.by.node, s.by.rail, s.from.node, s.from.rail));
   }
   return texts;
 }
@@ -81,38 +83,38 @@ TEST(Discover, ABeaconCountsOnlyForAnInterfaceThatItsNodeHas) {
                            {"enP2p1s0f0np0", forged},
                            {"enP2p1s0f0np0", stolen},
                            {"wlan0", beacon_of(nodes[1], 1)}};
-  EXPECT_THAT(told(sightings_from_beacons(nodes)), ElementsAre("0A<1A"));
+  EXPECT_THAT(told(adjacencies_from_beacons(nodes)), ElementsAre("0A<1A"));
 }
 
-TEST(Discover, ItsOwnBeaconOnItsOtherHalfIsASightingToo) {
+TEST(Discover, ItsOwnBeaconOnItsOtherRailIsASightingToo) {
   std::vector<FoundNode> nodes = {spark(1)};
   nodes[0].report.heard = {{"enp1s0f0np0", beacon_of(nodes[0], 1)}, {"enp1s0f0np0", beacon_of(nodes[0], 0)}};
-  EXPECT_THAT(told(sightings_from_beacons(nodes)), ElementsAre("0A<0B"));
+  EXPECT_THAT(told(adjacencies_from_beacons(nodes)), ElementsAre("0A<0B"));
 }
 
 TEST(Discover, EndsInOneSubnetAreTakenAsJoined) {
   const std::vector<FoundNode> nodes = {spark(1, {"192.168.100", "192.168.101"}),
                                         spark(2, {"192.168.100", "192.168.101"})};
-  EXPECT_THAT(told(sightings_from_addresses(nodes)), ElementsAre("0A<1A", "0B<1B", "1A<0A", "1B<0B"));
+  EXPECT_THAT(told(adjacencies_from_addresses(nodes)), ElementsAre("0A<1A", "0B<1B", "1A<0A", "1B<0B"));
 }
 
-TEST(Discover, BothHalvesInOneSubnetAreJoinedByTheirLetters) {
+TEST(Discover, BothRailsInOneSubnetAreJoinedByTheirLetters) {
   const std::vector<FoundNode> nodes = {spark(1, {"192.168.0", "192.168.0"}), spark(2, {"192.168.0", "192.168.0"})};
-  EXPECT_THAT(told(sightings_from_addresses(nodes)), ElementsAre("0A<1A", "0B<1B", "1A<0A", "1B<0B"));
+  EXPECT_THAT(told(adjacencies_from_addresses(nodes)), ElementsAre("0A<1A", "0B<1B", "1A<0A", "1B<0B"));
 }
 
 TEST(Discover, SelfGivenAddressesAndEndsWithoutCarrierJoinNobody) {
   std::vector<FoundNode> local = {spark(1, {"169.254.1", ""}), spark(2, {"169.254.1", ""})};
-  EXPECT_THAT(sightings_from_addresses(local), IsEmpty());
+  EXPECT_THAT(adjacencies_from_addresses(local), IsEmpty());
   std::vector<FoundNode> down = {spark(1, {"192.168.0", ""}), spark(2, {"192.168.0", ""})};
   down[1].report.machine.interfaces[0].carrier = false;
-  EXPECT_THAT(sightings_from_addresses(down), IsEmpty());
+  EXPECT_THAT(adjacencies_from_addresses(down), IsEmpty());
 }
 
 TEST(Discover, LldpJoinsByMacAddressAndNamesASwitch) {
   std::vector<FoundNode> nodes = {spark(1), spark(2)};
   nodes[0].report.lldp = {{.interface = "enP2p1s0f0np0", .system = "spark-2", .port_mac = "4c:bb:47:00:01:02"}};
-  EXPECT_THAT(told(sightings_from_addresses(nodes)), ElementsAre("0B<1B"));
+  EXPECT_THAT(told(adjacencies_from_addresses(nodes)), ElementsAre("0B<1B"));
   EXPECT_EQ(switch_name(nodes), std::nullopt);
   nodes[1].report.lldp = {{.interface = "wlan0", .system = "home", .bridge = true},
                           {.interface = "enp1s0f0np0", .system = "crs812", .bridge = true}};
@@ -125,28 +127,28 @@ TEST(Discover, StrangersAreFoundOnceWithTheirAddress) {
   const FoundNode stranger = spark(9);
   const auto beacons = beacons_of(stranger.report.machine, stranger.report.identity, parse_ipv4("10.0.0.9").value());
   nodes[0].report.heard = {{"enp1s0f0np0", beacons[0]}, {"enP2p1s0f0np0", beacons[1]}};
-  const std::vector<HeardStranger> strangers = find_strangers(nodes);
-  ASSERT_EQ(strangers.size(), 1U);
-  EXPECT_EQ(strangers[0].interface, "enp1s0f0np0");
-  EXPECT_EQ(strangers[0].address, parse_ipv4("10.0.0.9").value());
+  const std::vector<spec::UnknownNode> unknown_nodes = find_unknown_nodes(nodes);
+  ASSERT_EQ(unknown_nodes.size(), 1U);
+  EXPECT_EQ(unknown_nodes[0].interface, "enp1s0f0np0");
+  EXPECT_EQ(unknown_nodes[0].address, parse_ipv4("10.0.0.9").value());
 }
 
 TEST(Discover, WithoutRdmaTheInterfacesBesideTheManagementNetworkAreFast) {
-  Machine machine;
+  spec::Machine machine;
   machine.interfaces = {fast("eth0", 0, "A", "4c:bb:47:00:00:01", "10.0.0.1/24"),
                         fast("eth1", 0, "A", "4c:bb:47:00:00:02"), fast("eth2", 0, "A", "4c:bb:47:00:00:03"),
                         fast("docker0", 0, "A", "4c:bb:47:00:00:04", "172.17.0.1/16"),
                         fast("veth1", 0, "A", "4c:bb:47:00:00:05")};
-  for (NetworkInterface& interface : machine.interfaces) {
+  for (spec::NetworkInterface& interface : machine.interfaces) {
     interface.port.reset();
-    interface.half.reset();
+    interface.rail.reset();
   }
-  machine.interfaces[3].kind = InterfaceKind::kBridge;
+  machine.interfaces[3].kind = spec::InterfaceKind::kBridge;
   machine.interfaces[4].master = "docker0";
   EXPECT_EQ(management_address(machine), parse_ipv4("10.0.0.1").value());
   mark_fast_interfaces(machine, std::nullopt);
   std::vector<std::string> names;
-  for (const NetworkInterface* interface : fast_interfaces(machine)) names.push_back(interface->name);
+  for (const spec::NetworkInterface* interface : spec::fast_interfaces(machine)) names.push_back(interface->name);
   EXPECT_THAT(names, ElementsAre("eth1", "eth2"));
 }
 
@@ -157,7 +159,7 @@ TEST(Discover, AReportReadsBack) {
   node.report.lldp = {{.interface = "enp1s0f0np0", .system = "crs812", .bridge = true}};
   node.report.netplan = {"40-cx7.yaml"};
   node.report.beacon_problem = "no";
-  const NodeReport again = node_report_from_json(to_json(node.report));
+  const NodeReport again = from_json<NodeReport>(to_json(node.report));
   EXPECT_EQ(again.identity, node.report.identity);
   EXPECT_EQ(again.machine, node.report.machine);
   EXPECT_EQ(again.heard, node.report.heard);
@@ -167,4 +169,4 @@ TEST(Discover, AReportReadsBack) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

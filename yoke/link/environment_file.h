@@ -7,10 +7,19 @@
 #include "yoke/link/setup_facts.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::link {
 
 inline constexpr const char* kEnvironmentFile = "/etc/yoke/fabric.env";
 
-std::string render_environment(const Cluster& cluster, const ClusterNode& node, const SetupFacts& facts);
+// For login shells and for services of users, where they are wanted ('yoke link setup --shell').
+inline constexpr const char* kProfileFile = "/etc/profile.d/yoke-fabric.sh";
+inline constexpr const char* kUserServicesFile = "/etc/environment.d/60-yoke-fabric.conf";
+enum class ShellPins { kNone, kLogins };
 
-}  // namespace yoke
+// Lines for a shell that leave a variable alone that is set already.
+std::string render_profile(const spec::Cluster& cluster, const spec::ClusterNode& node, const SetupFacts& facts);
+// Lines as systemd's environment.d has them.
+std::string render_user_services(const spec::Cluster& cluster, const spec::ClusterNode& node, const SetupFacts& facts);
+std::string render_environment(const spec::Cluster& cluster, const spec::ClusterNode& node, const SetupFacts& facts);
+
+}  // namespace yoke::link

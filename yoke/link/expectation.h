@@ -1,4 +1,4 @@
-// What a half should carry, and what an all-reduce over it costs a token. Pure.
+// What a rail should carry, and what an all-reduce over it costs a token. Pure.
 #pragma once
 #include <optional>
 #include <string>
@@ -6,12 +6,12 @@
 #include "yoke/link/link_result.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::link {
 
-// What one half should carry: the cluster file's word, else the catalogue's; nothing for a lab without shaping.
-std::optional<LinkExpectation> expectation_of(const Cluster& cluster);
+// What one rail should carry: the cluster file's word, else the catalogue's; nothing for a lab without shaping.
+std::optional<LinkExpectation> expectation_of(const spec::Cluster& cluster);
 
-// "a 16 KB all-reduce takes about 31.7 us, so a 70B model over 2 nodes spends 5.07 ms of each token on it"
+// "16 KB in 31.7 us (about 5.07 ms per token of a 70B model, which has 160 all-reduces)"
 std::string token_cost(const AllReduceResult& all_reduce);
 
-}  // namespace yoke
+}  // namespace yoke::link

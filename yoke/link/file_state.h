@@ -8,7 +8,7 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct FileState {
   bool exists = false;
@@ -30,19 +30,33 @@ class SavedBytes {
   std::filesystem::path folder_;
 };
 
-// With `saved` the bytes are kept.
-FileState look_at_file(const std::filesystem::path& file, const SavedBytes* saved = nullptr);
-void restore_file(const std::filesystem::path& file, const FileState& state, const SavedBytes& saved);
-
 struct FileOwner {
   int uid = 0, gid = 0;
 };
-// Written beside with its mode and owner, synced, renamed over: no moment shows half of it, or somebody else's.
-void write_owned_file(const std::filesystem::path& file, const std::string& content, int mode, FileOwner owner);
+
+// `acting` is with whose rights files are read, written and removed. In a user's home that is the user, also where we
+// are root: a link there cannot lead root to a file that the user could not use, whenever it is put there.
+
+// With `saved` the bytes are kept.
+FileState inspect_file(const std::filesystem::path& file, const SavedBytes* saved = nullptr, FileOwner acting = {});
+std::string read_if_there(const std::filesystem::path& file, FileOwner acting);  // empty where there is none
+void restore_file(const std::filesystem::path& file, const FileState& state, const SavedBytes& saved, FileOwner acting);
+
+enum class Existing { kIsReplaced, kStays };
+// Written beside with its mode and owner, synced, renamed over: no moment shows half of it, or somebody else's. With
+// kStays a file that is there by then is an Error, and is not touched.
+void write_owned_file(const std::filesystem::path& file, const std::string& content, int mode, FileOwner owner,
+                      FileOwner acting, Existing existing = Existing::kIsReplaced);
+// What a killed write_owned_file() left beside the file. Its name is known, so that undo finds it.
+void remove_unfinished(const std::filesystem::path& file, FileOwner acting);
 // Makes what is missing above a file, each folder owned by `owner` and of the mode.
 void make_folders(const FileState& state, int mode, FileOwner owner);
 
-Document to_json(const FileState& state);
-FileState file_state_from_json(const Document& document);
+// Those that are there and empty, innermost first; one in which somebody has put something stays, with those above it.
+// A killed process may have made only the outer ones.
+void remove_made_folders(const std::vector<std::string>& folders);
 
-}  // namespace yoke
+Document to_json(const FileState& state);
+void from_json(const Document& document, FileState& state);
+
+}  // namespace yoke::link

@@ -12,13 +12,14 @@
 #include "yoke/link/netplan.h"
 #include "yoke/link/step_actions.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace fs = std::filesystem;
 namespace {
 
 using namespace literals;
 
-// A link is followed, as what the user wants changed is what it points to.
+// A link is followed, as what the user wants changed is what it points to. What is read and written through it is so
+// with the user's rights (file_state.h).
 fs::path path_of(const Step& step) {
   const bool at_home = step.path.starts_with("~/");
   const fs::path path = at_home ? login_user().home / step.path.substr(2) : fs::path(step.path);
@@ -27,14 +28,12 @@ fs::path path_of(const Step& step) {
 
 FileOwner owner_of(const Step& step) { return step.path.starts_with("~/") ? login_user().owner : FileOwner{}; }
 
-std::string content_of(const fs::path& file) { return fs::exists(file) ? read_file(file) : ""; }
-
 class FileAction : public StepAction {
  public:
   explicit FileAction(const Step& step) : step_(step), path_(path_of(step)) {}
 
   bool satisfied() const override {
-    const FileState now = look_at_file(path_);
+    const FileState now = inspect_file(path_, nullptr, owner_of(step_));
     return now.exists && now.sha256 == sha256_hex(step_.content) && now.mode == step_.mode;
   }
 
@@ -48,22 +47,24 @@ class FileAction : public StepAction {
 
   void apply() const override {
     if (step_.kind == StepKind::kNetplan) validate_netplan(step_.content, path_);
-    make_folders(look_at_file(path_), 0755, owner_of(step_));
-    write_owned_file(path_, step_.content, step_.mode, owner_of(step_));
+    make_folders(inspect_file(path_, nullptr, owner_of(step_)), 0755, owner_of(step_));
+    write_owned_file(path_, step_.content, step_.mode, owner_of(step_), owner_of(step_));
   }
 
-  Document capture(const SavedBytes& saved) const override { return to_json(look_at_file(path_, &saved)); }
+  Document capture(const SavedBytes& saved) const override {
+    return to_json(inspect_file(path_, &saved, owner_of(step_)));
+  }
 
   void restore(const Document& before, const Document& after, const SavedBytes& saved) const override {
-    const FileState was = file_state_from_json(before);
-    const FileState now = look_at_file(path_);
+    const FileState was = from_json<FileState>(before);
+    const FileState now = inspect_file(path_, nullptr, owner_of(step_));
     const bool ours = now.sha256 == sha256_hex(step_.content) ||
-                      (after.kind == Document::Kind::kMap && now.sha256 == file_state_from_json(after).sha256);
+                      (after.kind == Document::Kind::kMap && now.sha256 == from_json<FileState>(after).sha256);
     if (now.exists && !ours && !(was.exists && now.sha256 == was.sha256)) {
       throw Error(ErrorCode::kConflict, fmt::format("{} was changed by somebody else since", path_.native()),
                   "put it as you want it and remove it from the way, or 'yoke link undo --force' to take back ours");
     }
-    restore_file(path_, was, saved);
+    restore_file(path_, was, saved, owner_of(step_));
   }
 
  protected:
@@ -91,32 +92,35 @@ class LinesAction final : public FileAction {
   }
 
   void apply() const override {
-    const FileState now = look_at_file(path_);
+    const FileState now = inspect_file(path_, nullptr, owner_of(step_));
     make_folders(now, 0700, owner_of(step_));
-    std::string content = content_of(path_);
+    std::string content = read_if_there(path_, owner_of(step_));
     if (!content.empty() && content.back() != '\n') content += '\n';
     for (const std::string& line : missing_lines()) content += line + "\n";
     const FileOwner owner = now.exists ? FileOwner{now.uid, now.gid} : owner_of(step_);
-    write_owned_file(path_, content, now.exists ? now.mode : step_.mode, owner);
+    write_owned_file(path_, content, now.exists ? now.mode : step_.mode, owner, owner_of(step_));
   }
 
   // Where the file is as we left it, it becomes what it was, byte for byte. Where lines came since, ours alone go.
   void restore(const Document& before, const Document& after, const SavedBytes& saved) const override {
-    const FileState was = file_state_from_json(before);
-    const FileState now = look_at_file(path_);
-    const bool as_left = after.kind == Document::Kind::kMap && now.sha256 == file_state_from_json(after).sha256;
+    const FileState was = from_json<FileState>(before);
+    const FileState now = inspect_file(path_, nullptr, owner_of(step_));
+    const bool as_left = after.kind == Document::Kind::kMap && now.sha256 == from_json<FileState>(after).sha256;
     const bool cut_short = after.kind != Document::Kind::kMap && now.sha256 == would_be(was, saved);
+    remove_unfinished(path_, owner_of(step_));
+    // Cut short before it was written: the folders above may be there already.
+    if (!now.exists && !was.exists) return restore_file(path_, was, saved, owner_of(step_));
     if (!now.exists || now.sha256 == was.sha256) return;
-    if (as_left || cut_short) return restore_file(path_, was, saved);
+    if (as_left || cut_short) return restore_file(path_, was, saved, owner_of(step_));
     const std::string earlier = was.exists ? saved.get(was.sha256) : "";
     const std::vector<std::string> there_before = split(earlier, '\n');
     std::string content;
-    for (const std::string& line : split(trim(read_file(path_)), '\n')) {
+    for (const std::string& line : split(trim(read_if_there(path_, owner_of(step_))), '\n')) {
       const bool ours = std::find(step_.lines.begin(), step_.lines.end(), line) != step_.lines.end() &&
                         std::find(there_before.begin(), there_before.end(), line) == there_before.end();
       if (!ours) content += line + "\n";
     }
-    write_owned_file(path_, content, now.mode, {now.uid, now.gid});
+    write_owned_file(path_, content, now.mode, {now.uid, now.gid}, owner_of(step_));
   }
 
  private:
@@ -141,7 +145,9 @@ class LinesAction final : public FileAction {
     return missing;
   }
 
-  std::vector<std::string> missing_lines() const { return lines_missing_in(content_of(path_), step_.lines); }
+  std::vector<std::string> missing_lines() const {
+    return lines_missing_in(read_if_there(path_, owner_of(step_)), step_.lines);
+  }
 
   // The hash that apply() would have left.
   std::string would_be(const FileState& was, const SavedBytes& saved) const {
@@ -173,30 +179,41 @@ class KeyPairAction final : public StepAction {
   }
   std::vector<std::string> commands() const override { return {to_string(Command{.argv = argv(path_)})}; }
 
-  // Made elsewhere and moved in, the public half last: what is there is whole.
+  // Made elsewhere and moved in, the public half last: what is there is complete.
   void apply() const override {
     if (satisfied()) throw Error(ErrorCode::kConflict, fmt::format("{} is there already", path_.native()));
-    const ScratchDir scratch("yoke-key");
+    const ScratchDir scratch(kKeyScratch);
     run_or_throw({.argv = argv(scratch.path() / "key"), .timeout = 30_s});
     const FileOwner owner = owner_of(step_);
-    make_folders(look_at_file(path_), 0700, owner);
-    write_owned_file(path_, read_file(scratch.path() / "key"), 0600, owner);
-    write_owned_file(public_path_, read_file(scratch.path() / "key.pub"), 0644, owner);
+    make_folders(inspect_file(path_, nullptr, owner_of(step_)), 0700, owner);
+    write_owned_file(path_, read_file(scratch.path() / "key"), 0600, owner, owner, Existing::kStays);
+    write_owned_file(public_path_, read_file(scratch.path() / "key.pub"), 0644, owner, owner, Existing::kStays);
   }
 
   Document capture(const SavedBytes&) const override {
-    return Document::map({{"private", to_json(look_at_file(path_))}, {"public", to_json(look_at_file(public_path_))}});
+    return Document::map({{"private", to_json(inspect_file(path_, nullptr, owner_of(step_)))},
+                          {"public", to_json(inspect_file(public_path_, nullptr, owner_of(step_)))}});
   }
 
-  void restore(const Document& before, const Document&, const SavedBytes& saved) const override {
-    // A key that was there is never touched; one that we made goes, with the folder that came with it.
-    const FileState was_public = file_state_from_json(*before.find("public"));
-    const FileState was_private = file_state_from_json(*before.find("private"));
-    if (!was_public.exists) restore_file(public_path_, was_public, saved);
-    if (!was_private.exists) restore_file(path_, was_private, saved);
+  // A key that was there is never touched, and no more is one that the user has put in the place of ours since. Ours
+  // goes, with the folder that came with it.
+  void restore(const Document& before, const Document& after, const SavedBytes& saved) const override {
+    const FileState was_public = from_json<FileState>(*before.find("public"));
+    const FileState was_private = from_json<FileState>(*before.find("private"));
+    refuse_others(public_path_, was_public, after, "public");
+    refuse_others(path_, was_private, after, "private");
+    if (!was_public.exists) restore_file(public_path_, was_public, saved, owner_of(step_));
+    if (!was_private.exists) restore_file(path_, was_private, saved, owner_of(step_));
   }
 
  private:
+  void refuse_others(const fs::path& file, const FileState& was, const Document& after, const char* half) const {
+    if (was.exists || after.kind != Document::Kind::kMap) return;
+    const FileState now = inspect_file(file, nullptr, owner_of(step_));
+    if (!now.exists || now.sha256 == from_json<FileState>(*after.find(half)).sha256) return;
+    throw Error(ErrorCode::kConflict, fmt::format("{} was changed by somebody else since", file.native()),
+                "a key of your own: keep a copy of it, then 'yoke link undo --force' takes the pair away");
+  }
   std::vector<std::string> argv(const fs::path& file) const {
     return {"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", step_.content, "-f", file.native()};
   }
@@ -207,8 +224,13 @@ class KeyPairAction final : public StepAction {
 
 }  // namespace
 
+void remove_abandoned_scratch() {
+  ScratchDir::remove_abandoned(kKeyScratch);
+  ScratchDir::remove_abandoned(kNetplanScratch);
+}
+
 std::unique_ptr<StepAction> make_file_action(const Step& step) { return std::make_unique<FileAction>(step); }
 std::unique_ptr<StepAction> make_lines_action(const Step& step) { return std::make_unique<LinesAction>(step); }
 std::unique_ptr<StepAction> make_key_pair_action(const Step& step) { return std::make_unique<KeyPairAction>(step); }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -14,9 +14,10 @@
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
+#include "yoke/base/fields.h"
 #include "yoke/base/interrupt.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
@@ -95,9 +96,9 @@ Seconds processor_time() {
   return {seconds(used.ru_utime) + seconds(used.ru_stime)};
 }
 
-std::int64_t retransmits_of(const Flow& flow) {
+std::int64_t flow_retransmits(const Flow& flow) {
   std::int64_t sum = 0;
-  for (const auto& stream : flow) sum += retransmits_of(stream->socket);
+  for (const auto& stream : flow) sum += link::retransmits_of(stream->socket);
   return sum;
 }
 
@@ -108,7 +109,7 @@ std::vector<Flow> connect_flows(const FlowRequest& request, Deadline deadline) {
     Flow& flow = flows.emplace_back();
     for (int i = 0; i < request.streams; ++i) {
       flow.push_back(std::make_unique<Stream>());
-      flow.back()->socket = connect_on_half(wanted.from, wanted.to, request.token, deadline);
+      flow.back()->socket = connect_on_rail(wanted.from, wanted.to, request.token, deadline);
       make_blocking(flow.back()->socket);
     }
   }
@@ -119,9 +120,10 @@ std::vector<Flow> accept_flows(std::vector<Socket>& listeners, const FlowRequest
   std::vector<Flow> flows;
   for (Socket& listener : listeners) {
     Flow& flow = flows.emplace_back();
+    RailAcceptor acceptor(listener, request.token);
     for (int i = 0; i < request.streams; ++i) {
       flow.push_back(std::make_unique<Stream>());
-      flow.back()->socket = accept_on_half(listener, request.token, deadline);
+      flow.back()->socket = acceptor.next(deadline);
       make_blocking(flow.back()->socket);
     }
   }
@@ -183,9 +185,58 @@ FlowOutcome move_bytes(std::vector<Socket>& listeners, const FlowRequest& reques
   wait_until(Deadline::after(kDrainLimit), [&] { return all(outgoing, ended) && all(incoming, ended); });
   for (std::size_t i = 0; i < incoming.size(); ++i) outcome.received[i].bytes = bytes_of(incoming[i]);
   for (const Flow& flow : outgoing) {
-    outcome.sent.push_back({.bytes = bytes_of(flow), .retransmits = retransmits_of(flow)});
+    outcome.sent.push_back({.bytes = bytes_of(flow), .retransmits = flow_retransmits(flow)});
   }
   return outcome;
 }
 
-}  // namespace yoke
+template <class Visitor>
+void visit_fields(Visitor& visit, SendFlow& flow) {
+  visit.required("from", flow.from);
+  visit.required("to", flow.to);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, FlowRequest& request) {
+  visit.required("token", request.token);
+  visit.optional("send", request.send);
+  visit.required("streams", request.streams);
+  visit.required("time", request.time);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, SentFlow& flow) {
+  visit.required("bytes", flow.bytes);
+  visit.required("retransmits", flow.retransmits);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, ReceivedFlow& flow) {
+  visit.required("bytes", flow.bytes);
+  visit.required("window_bytes", flow.window_bytes);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, ProcessorLoad& load) {
+  visit.required("busy", load.busy);
+  visit.required("stolen", load.stolen);
+  visit.required("throttled", load.throttled);
+  visit.required("cores", load.cores);
+  visit.required("machine", load.machine);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, FlowOutcome& outcome) {
+  visit.optional("sent", outcome.sent);
+  visit.optional("received", outcome.received);
+  visit.required("window", outcome.window);
+  visit.required("cores", outcome.cores);
+  visit.required("load", outcome.load);
+}
+
+Document to_json(const FlowRequest& request) { return write_fields(request); }
+void from_json(const Document& document, FlowRequest& request) { read_fields(document, request); }
+Document to_json(const FlowOutcome& outcome) { return write_fields(outcome); }
+void from_json(const Document& document, FlowOutcome& outcome) { read_fields(document, outcome); }
+
+}  // namespace yoke::link

@@ -1,4 +1,4 @@
-// Moves bytes over halves as fast as they go, and counts what arrives. One node's part: it sends some flows and
+// Moves bytes over rails as fast as they go, and counts what arrives. One node's part: it sends some flows and
 // receives others, all in one window, each stream in a thread of its own. The rate is the receiver's: what has arrived
 // within the window. Senders begin before the window and end after it, so that it is full whichever node looked at its
 // clock first.
@@ -9,13 +9,13 @@
 
 #include "yoke/base/document.h"
 #include "yoke/base/units.h"
-#include "yoke/link/half_socket.h"
 #include "yoke/link/processor_load.h"
+#include "yoke/link/rail_socket.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct SendFlow {
-  HalfPlace from;
+  RailPlace from;
   Endpoint to;
 };
 
@@ -44,12 +44,12 @@ struct FlowOutcome {
   ProcessorLoad load = {};  // of the whole machine in the window
 };
 
-// `listeners`: one for each flow that comes in. Throws Error(kUnavailable, kTimeout) where a half does not connect.
+// `listeners`: one for each flow that comes in. Throws Error(kUnavailable, kTimeout) where a rail does not connect.
 FlowOutcome move_bytes(std::vector<Socket>& listeners, const FlowRequest& request);
 
 Document to_json(const FlowRequest& request);
-FlowRequest flow_request_from_json(const Document& document);
+void from_json(const Document& document, FlowRequest& request);
 Document to_json(const FlowOutcome& outcome);
-FlowOutcome flow_outcome_from_json(const Document& document);
+void from_json(const Document& document, FlowOutcome& outcome);
 
-}  // namespace yoke
+}  // namespace yoke::link

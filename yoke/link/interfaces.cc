@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
-#include "yoke/base/fields.h"
 #include "yoke/base/json.h"
 #include "yoke/base/process.h"
+#include "yoke/link/ip_json.h"
 
-namespace yoke {
+namespace yoke::link {
 using namespace literals;
 
 template <class Visitor>
@@ -37,28 +37,22 @@ namespace {
 
 constexpr std::string_view kSource = "ip -json";
 
-// A key that iproute2 may leave out: zero, as the kernel counts nothing there.
-std::int64_t count_at(const Document* map, std::string_view key) {
-  const Document* found = map ? map->find(key) : nullptr;
-  return found ? from_document<std::int64_t>(*found) : 0;
-}
-
-std::string text_or_empty(const Document& map, std::string_view key) {
-  const Document* found = map.find(key);
-  return found ? from_document<std::string>(*found) : "";
-}
+std::int64_t count_at(const Document* map, std::string_view key) { return map ? ip_value<std::int64_t>(*map, key) : 0; }
 
 LinkInterface read_entry(const Document& entry) {
-  LinkInterface interface { .name = text_or_empty(entry, "ifname"), .mtu = static_cast<int>(count_at(&entry, "mtu")) };
+  LinkInterface interface {
+    .name = ip_value<std::string>(entry, "ifname"), .mtu = static_cast<int>(count_at(&entry, "mtu"))
+  };
   if (const Document* flags = entry.find("flags")) {
-    const auto names = from_document<std::vector<std::string>>(*flags);
+    const auto names = from_json<std::vector<std::string>>(*flags);
     interface.up = std::find(names.begin(), names.end(), "UP") != names.end();
     interface.carrier = std::find(names.begin(), names.end(), "LOWER_UP") != names.end();
   }
   if (const Document* addresses = entry.find("addr_info")) {
     for (const Document& address : addresses->items) {
-      const std::string text = fmt::format("{}/{}", text_or_empty(address, "local"), count_at(&address, "prefixlen"));
-      (text_or_empty(address, "family") == "inet" ? interface.ipv4 : interface.ipv6).push_back(text);
+      const std::string text =
+          fmt::format("{}/{}", ip_value<std::string>(address, "local"), count_at(&address, "prefixlen"));
+      (ip_value<std::string>(address, "family") == "inet" ? interface.ipv4 : interface.ipv6).push_back(text);
     }
   }
   if (const Document* stats = entry.find("stats64")) {
@@ -97,7 +91,7 @@ std::vector<LinkInterface> parse_link_interfaces(std::string_view json) {
 std::optional<std::string> parse_route_interface(std::string_view json) {
   const Document document = list_of(json);
   if (document.items.empty()) return std::nullopt;
-  const std::string device = text_or_empty(document.items.front(), "dev");
+  const std::string device = ip_value<std::string>(document.items.front(), "dev");
   return device.empty() ? std::nullopt : std::optional(device);
 }
 
@@ -118,6 +112,6 @@ std::optional<std::string> read_route_interface(const std::string& to, const std
 }
 
 Document to_json(const LinkInterface& interface) { return write_fields(interface); }
-LinkInterface link_interface_from_json(const Document& document) { return read_fields<LinkInterface>(document); }
+void from_json(const Document& document, LinkInterface& interface) { read_fields(document, interface); }
 
-}  // namespace yoke
+}  // namespace yoke::link

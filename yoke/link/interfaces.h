@@ -9,7 +9,7 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct LinkCounters {
   std::int64_t rx_bytes = 0;
@@ -43,6 +43,6 @@ const LinkInterface* find_link_interface(const std::vector<LinkInterface>& inter
 std::optional<std::string> read_route_interface(const std::string& to, const std::string& from);
 
 Document to_json(const LinkInterface& interface);
-LinkInterface link_interface_from_json(const Document& document);
+void from_json(const Document& document, LinkInterface& interface);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -6,7 +6,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 constexpr std::string_view kTwo = R"([
@@ -32,7 +32,7 @@ TEST(LinkInterfaces, AreReadAsIpPrintsThem) {
   EXPECT_EQ(first.counters, (LinkCounters{10, 20, 2, 4, 3, 5}));
   EXPECT_TRUE(interfaces[1].up);
   EXPECT_FALSE(interfaces[1].carrier) << "a pulled cable: up, but nobody there";
-  EXPECT_EQ(link_interface_from_json(to_json(first)), first);
+  EXPECT_EQ(from_json<LinkInterface>(to_json(first)), first);
 }
 
 TEST(LinkInterfaces, FindsByNameAndNothingElse) {
@@ -68,4 +68,4 @@ TEST(LinkInterfaces, ThisMachineHasItsLoopback) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

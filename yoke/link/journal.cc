@@ -1,6 +1,7 @@
 #include "yoke/link/journal.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,18 +10,14 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/base/process.h"
 #include "yoke/link/netplan.h"
 #include "yoke/link/step_actions.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace fs = std::filesystem;
-
-inline void read_field(const Document& document, Step& step) { step = step_from_json(document); }
-inline void write_field(Document& document, const Step& step) { document = to_json(step); }
-inline void read_field(const Document& document, Document& value) { value = document; }
-inline void write_field(Document& document, const Document& value) { document = value; }
 
 struct JournalFile {
   int version = 1;
@@ -49,10 +46,11 @@ using namespace literals;
 
 constexpr int kVersion = 1;
 constexpr Seconds kLockLimit{15};
+constexpr const char* kJournalName = "journal.json";
 
 JournalFile read_journal(const fs::path& file) {
   try {
-    return from_document<JournalFile>(parse_json(read_file(file), file.native()));
+    return from_json<JournalFile>(parse_json(read_file(file), file.native()));
   } catch (const Error& error) {
     if (!error.hint().empty()) throw;
     throw Error(error.code(), error.message(),
@@ -62,21 +60,42 @@ JournalFile read_journal(const fs::path& file) {
   }
 }
 
+// Of a journal that was never written, as its process was killed before. They are ours by their names, and go only
+// where they are empty.
+std::vector<std::string> own_folders(const fs::path& folder) {
+  std::vector<std::string> folders;
+  if (folder.parent_path().filename() == "yoke") folders.push_back(folder.parent_path());
+  folders.push_back(folder);
+  return folders;
+}
+
+// Who can write the journal decides what undo does with our rights.
+void require_own(const fs::path& file) {
+  struct stat status {};
+  if (lstat(file.c_str(), &status) != 0) throw system_error(errno, fmt::format("cannot look at {}", file.native()));
+  if (S_ISREG(status.st_mode) && status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return;
+  throw Error(ErrorCode::kPermission, fmt::format("{} is not a file that only this user can write", file.native()),
+              "find out who changed it; undo would do what is written there");
+}
+
 }  // namespace
 
 Journal::Journal(fs::path folder) : folder_(std::move(folder)), saved_(folder_ / "saved") {
-  // A step under way when its head was killed comes to its end first. Whoever has the lock may remove the folder with
-  // its last record.
+  // A step under way when its head was killed comes to its end first. The one that has the lock may remove the folder
+  // with its last record.
   lock_.emplace(folder_, FileLockOptions{.wait = kLockLimit,
                                          .busy = "another 'yoke link' is changing this node",
                                          .hint = "wait for it, or end it",
-                                         .prepare = [&] {
-                                           made_folders_ = look_at_file(folder_ / "journal.json").missing_folders;
-                                           make_folder(folder_.parent_path());
-                                           make_private_folder(folder_);
-                                         }});
-  const fs::path file = folder_ / "journal.json";
-  if (!fs::exists(file)) return;
+                                         .prepare = [&] { make_own_folder(); }});
+  remove_abandoned_scratch();
+  remove_unwritten();
+  const fs::path file = folder_ / kJournalName;
+  if (!fs::exists(file)) {
+    const std::vector<std::string> own = own_folders(folder_);
+    if (own.size() > made_folders_.size()) made_folders_ = own;
+    return;
+  }
+  require_own(file);
   const JournalFile read = read_journal(file);
   if (read.version != kVersion) {
     throw Error(ErrorCode::kUnsupported, fmt::format("{} was written by another version of yoke", file.native()),
@@ -88,9 +107,31 @@ Journal::Journal(fs::path folder) : folder_(std::move(folder)), saved_(folder_ /
 
 Journal::~Journal() { remove_if_empty(); }
 
+// A folder that is lost in a power cut takes the record of what was changed with it.
+void Journal::make_own_folder() {
+  made_folders_ = inspect_file(folder_ / kJournalName).missing_folders;
+  make_folder(folder_.parent_path());
+  make_private_folder(folder_);
+  for (const std::string& made : made_folders_) sync_folder(fs::path(made).parent_path());
+}
+
+// What a save() that was killed left: see write_file_atomically(). We have the lock, so none is under way.
+void Journal::remove_unwritten() const {
+  for (const fs::path& folder : {folder_, folder_ / "saved"}) {
+    std::error_code failure;
+    for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
+      const std::string name = entry->path().filename().native();
+      const bool is_unwritten =
+          folder == folder_ ? name.starts_with(std::string(kJournalName) + ".") : name.find('.') != std::string::npos;
+      std::error_code ignored;
+      if (is_unwritten) fs::remove(entry->path(), ignored);
+    }
+  }
+}
+
 void Journal::save() const {
   const JournalFile file{.version = kVersion, .made_folders = made_folders_, .records = records_};
-  write_file_atomically(folder_ / "journal.json", print_json(to_document(file)), {.mode = 0600});
+  write_file_atomically(folder_ / kJournalName, print_json(to_document(file)), {.mode = 0600, .sync_folder = true});
 }
 
 bool Journal::perform(const Step& step) {
@@ -100,7 +141,7 @@ bool Journal::perform(const Step& step) {
   save();
   action->apply();
   if (!action->satisfied()) {
-    throw Error(ErrorCode::kUnavailable, fmt::format("it was done, but does not hold: {}", step.says),
+    throw Error(ErrorCode::kUnavailable, fmt::format("it was done, but does not hold: {}", step.description),
                 "something else on the node changes it back: look at NetworkManager and at other netplan files");
   }
   records_.back().after = action->capture(saved_);
@@ -114,8 +155,8 @@ void Journal::undo(std::size_t mark, UndoForce force) {
   for (std::size_t place = records_.size(); place-- > mark;) {
     const JournalRecord record = records_[place];
     const auto action = make_step_action(record.step);
-    // Lines are told from others' lines without force too: it must not take more of a file that is the user's.
-    const bool by_force = force == UndoForce::kTakeBack && record.step.kind != StepKind::kLines;
+    // Lines are distinguished from others' lines without force too: it must not take more of a file that is the user's.
+    const bool by_force = force == UndoForce::kOverwrite && record.step.kind != StepKind::kLines;
     try {
       action->restore(record.before, by_force ? action->capture(saved_) : record.after, saved_);
     } catch (const Error& error) {
@@ -147,10 +188,8 @@ void Journal::remove_if_empty() noexcept {
   if (!records_.empty()) return;
   std::error_code ignored;
   fs::remove_all(folder_ / "saved", ignored);
-  fs::remove(folder_ / "journal.json", ignored);
-  for (auto folder = made_folders_.rbegin(); folder != made_folders_.rend(); ++folder) {
-    if (rmdir(folder->c_str()) != 0) break;
-  }
+  fs::remove(folder_ / kJournalName, ignored);
+  remove_made_folders(made_folders_);
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -15,7 +15,7 @@
 #include "yoke/link/file_state.h"
 #include "yoke/link/step.h"
 
-namespace yoke {
+namespace yoke::link {
 
 inline constexpr const char* kJournalFolder = "/var/lib/yoke/link";
 
@@ -27,8 +27,8 @@ struct JournalRecord {
 };
 
 enum class UndoForce {
-  kNone,      // what somebody else changed since is an Error
-  kTakeBack,  // it is replaced by what was there before us
+  kNone,       // what somebody else changed since is an Error
+  kOverwrite,  // it is replaced by what was there before us
 };
 
 class Journal {
@@ -47,6 +47,8 @@ class Journal {
   void undo(std::size_t mark, UndoForce force = UndoForce::kNone);
 
  private:
+  void make_own_folder();
+  void remove_unwritten() const;
   void save() const;
   void remove_if_empty() noexcept;
   void settle_network(const std::vector<JournalRecord>& undone) const;
@@ -58,4 +60,4 @@ class Journal {
   std::vector<JournalRecord> records_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -8,9 +8,10 @@
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
 #include "yoke/base/process.h"
+#include "yoke/link/file_state.h"
 #include "yoke/link/step_actions.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,10 +23,10 @@ struct JournalOfFiles : testing::Test {
   fs::path folder = scratch.path() / "var/yoke/link";
 
   Step file_step(const std::string& content = "ours\n", int mode = 0600) const {
-    return {.kind = StepKind::kFile, .says = "a file", .path = file, .content = content, .mode = mode};
+    return {.kind = StepKind::kFile, .description = "a file", .path = file, .content = content, .mode = mode};
   }
   Step lines_step(std::vector<std::string> lines) const {
-    return {.kind = StepKind::kLines, .says = "lines", .path = users, .lines = std::move(lines), .mode = 0600};
+    return {.kind = StepKind::kLines, .description = "lines", .path = users, .lines = std::move(lines), .mode = 0600};
   }
   std::string text_of(const fs::path& path) const { return fs::exists(path) ? read_file(path) : "(none)"; }
   int mode_of(const fs::path& path) const {
@@ -97,7 +98,7 @@ TEST_F(JournalOfFiles, AFileThatSomebodyElseChangedIsNotDestroyed) {
   EXPECT_EQ(text_of(file), "theirs\n");
   EXPECT_EQ(text_of(users), "one\n") << "it does not keep the rest from being undone";
   EXPECT_EQ(Journal(folder).records().size(), 1U) << "still to be undone";
-  Journal(folder).undo(0, UndoForce::kTakeBack);
+  Journal(folder).undo(0, UndoForce::kOverwrite);
   EXPECT_FALSE(fs::exists(file));
 }
 
@@ -122,7 +123,7 @@ TEST_F(JournalOfFiles, ForceTakesNoLinesOfOthers) {
   write_file_atomically(users, "one\n");
   perform(lines_step({"ours"}));
   write_file_atomically(users, read_file(users) + "theirs\n");
-  Journal(folder).undo(0, UndoForce::kTakeBack);
+  Journal(folder).undo(0, UndoForce::kOverwrite);
   EXPECT_EQ(text_of(users), "one\ntheirs\n");
 }
 
@@ -138,7 +139,8 @@ TEST_F(JournalOfFiles, UndoGoesBackToAMarkOnly) {
 TEST_F(JournalOfFiles, AKeyPairIsMadeOnceAndOnlyOursIsRemoved) {
   if (!is_installed("ssh-keygen")) GTEST_SKIP() << "ssh-keygen is not installed";
   const fs::path key = scratch.path() / ".ssh/id_ed25519";
-  const Step step{.kind = StepKind::kKeyPair, .says = "a key", .path = key, .content = "yoke@spark-1", .mode = 0600};
+  const Step step{
+      .kind = StepKind::kKeyPair, .description = "a key", .path = key, .content = "yoke@spark-1", .mode = 0600};
   EXPECT_TRUE(perform(step));
   EXPECT_EQ(mode_of(key), 0600);
   EXPECT_NE(text_of(key.native() + ".pub").find("yoke@spark-1"), std::string::npos);
@@ -147,25 +149,58 @@ TEST_F(JournalOfFiles, AKeyPairIsMadeOnceAndOnlyOursIsRemoved) {
   EXPECT_FALSE(fs::exists(key.parent_path()));
 }
 
+TEST_F(JournalOfFiles, AKeyThatTheUserPutInThePlaceOfOursIsNotRemoved) {
+  if (!is_installed("ssh-keygen")) GTEST_SKIP() << "ssh-keygen is not installed";
+  const fs::path key = scratch.path() / ".ssh/id_ed25519";
+  const fs::path public_key = key.native() + ".pub";
+  const Step step{
+      .kind = StepKind::kKeyPair, .description = "a key", .path = key, .content = "yoke@spark-1", .mode = 0600};
+  perform(step);
+  for (const fs::path& half : {key, public_key}) {
+    const std::string ours = text_of(half);
+    write_file_atomically(half, "the user's own\n");
+    EXPECT_ERROR(undo(), ErrorCode::kConflict, half.native() + " was changed by somebody else");
+    EXPECT_EQ(text_of(half), "the user's own\n");
+    EXPECT_TRUE(fs::exists(key) && fs::exists(public_key));
+    write_file_atomically(half, ours);
+  }
+  fs::remove(key);
+  fs::remove(public_key);
+  undo();
+  EXPECT_FALSE(fs::exists(key.parent_path()));
+}
+
+TEST(OwnedFile, WithoutReplacingLeavesWhatIsThere) {
+  const ScratchDir scratch;
+  const FileOwner us{static_cast<int>(getuid()), static_cast<int>(getgid())};
+  const fs::path file = scratch.path() / "key";
+  write_owned_file(file, "first\n", 0600, us, us, Existing::kStays);
+  EXPECT_ERROR(write_owned_file(file, "second\n", 0600, us, us, Existing::kStays), ErrorCode::kConflict,
+               "is there already");
+  EXPECT_EQ(read_file(file), "first\n");
+  EXPECT_EQ(std::distance(fs::directory_iterator(scratch.path()), fs::directory_iterator()), 1) << "nothing beside it";
+}
+
 TEST_F(JournalOfFiles, HalfOfAKeyPairIsTheUsersAndIsNotTouched) {
   if (!is_installed("ssh-keygen")) GTEST_SKIP() << "ssh-keygen is not installed";
   const fs::path key = scratch.path() / ".ssh/id_ed25519";
   const fs::path public_key = key.native() + ".pub";
-  const Step step{.kind = StepKind::kKeyPair, .says = "a key", .path = key, .content = "yoke@spark-1", .mode = 0600};
+  const Step step{
+      .kind = StepKind::kKeyPair, .description = "a key", .path = key, .content = "yoke@spark-1", .mode = 0600};
   fs::create_directories(key.parent_path());
-  for (const auto& [half, other] : {std::pair{key, public_key}, std::pair{public_key, key}}) {
-    write_file_atomically(half, "of the user\n");
+  for (const auto& [rail, other] : {std::pair{key, public_key}, std::pair{public_key, key}}) {
+    write_file_atomically(rail, "of the user\n");
     EXPECT_ERROR(perform(step), ErrorCode::kConflict, "is there, but not " + other.native());
     undo();
-    EXPECT_EQ(text_of(half), "of the user\n");
+    EXPECT_EQ(text_of(rail), "of the user\n");
     EXPECT_FALSE(fs::exists(other));
-    fs::remove(half);
+    fs::remove(rail);
   }
 }
 
 TEST_F(JournalOfFiles, ALineWithALineEndInItIsNotWritten) {
   const Step step{.kind = StepKind::kLines,
-                  .says = "lines",
+                  .description = "lines",
                   .path = scratch.path() / "known_hosts",
                   .lines = {"spark-2 ssh-ed25519 AAAA\n* ssh-ed25519 BBBB"},
                   .mode = 0600};
@@ -179,6 +214,17 @@ TEST_F(JournalOfFiles, NothingDoneLeavesNothingBehind) {
   EXPECT_FALSE(fs::exists(scratch.path() / "var"));
 }
 
+TEST_F(JournalOfFiles, AJournalThatOthersCouldWriteIsNotFollowed) {
+  perform(file_step());
+  const fs::path journal = folder / "journal.json";
+  fs::permissions(journal, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_ERROR(Journal{folder}, ErrorCode::kPermission, "is not a file that only this user can write");
+  fs::rename(journal, folder / "elsewhere");
+  fs::create_symlink("elsewhere", journal);
+  EXPECT_ERROR(Journal{folder}, ErrorCode::kPermission, "is not a file that only this user can write");
+  EXPECT_EQ(text_of(file), "ours\n");
+}
+
 TEST_F(JournalOfFiles, AJournalOfAnotherVersionIsNotGuessedAt) {
   fs::create_directories(folder);
   write_file_atomically(folder / "journal.json", R"({"version": 2})");
@@ -187,4 +233,4 @@ TEST_F(JournalOfFiles, AJournalOfAnotherVersionIsNotGuessedAt) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

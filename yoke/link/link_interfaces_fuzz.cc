@@ -11,11 +11,12 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace yoke;
+  using namespace yoke::link;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     for (const LinkInterface& interface : parse_link_interfaces(text)) {
       YOKE_CHECK(!interface.name.empty(), "an interface without a name");
-      YOKE_CHECK(link_interface_from_json(to_json(interface)) == interface, "{}", interface.name);
+      YOKE_CHECK(from_json<LinkInterface>(to_json(interface)) == interface, "{}", interface.name);
     }
   } catch (const Error& error) {
     YOKE_CHECK(error.code() == ErrorCode::kInvalid, "{}", error.message());

@@ -2,17 +2,14 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
-
-inline void write_field(Document& document, const PingResult& value) { document = to_json(value); }
-inline void write_field(Document& document, const Finding& value) { document = to_json(value); }
+namespace yoke::link {
 
 namespace {
 
 constexpr int kSchema = 1;
 
-Document to_document_of(const HalfRate& rate) {
-  Document document = Document::map({{"half", Document::string(rate.half)},
+Document to_document_of(const RailRate& rate) {
+  Document document = Document::map({{"rail", Document::string(rate.rail)},
                                      {"from", Document::string(rate.from)},
                                      {"to", Document::string(rate.to)},
                                      {"rate", to_document(rate.rate)},
@@ -30,7 +27,7 @@ Document list_of(const std::vector<Item>& items, const Make& make) {
 
 Document to_document_of(const LinkPhase& phase) {
   return Document::map({{"kind", to_document(phase.kind)},
-                        {"rates", list_of(phase.rates, [](const HalfRate& rate) { return to_document_of(rate); })},
+                        {"rates", list_of(phase.rates, [](const RailRate& rate) { return to_document_of(rate); })},
                         {"cores", list_of(phase.loads, [](const NodeLoad& load) {
                            return Document::map({{"node", Document::string(load.node)},
                                                  {"used", Document::number(load.cores)},
@@ -38,7 +35,7 @@ Document to_document_of(const LinkPhase& phase) {
                          })}});
 }
 
-Document end_document(const HalfFacts& facts) {
+Document end_document(const RailFacts& facts) {
   Document end = Document::map();
   if (facts.interface) end.add("interface", to_json(*facts.interface));
   if (facts.route) end.add("route", Document::string(*facts.route));
@@ -52,13 +49,13 @@ Document to_document_of(const PairResult& pair) {
                                      {"transport", Document::string(pair.transport)},
                                      {"transport_reason", Document::string(pair.transport_reason)},
                                      {"streams", Document::number(std::int64_t{pair.streams})}});
-  document.add("halves", list_of(pair.halves, [](const PairHalfFacts& half) {
+  document.add("rails", list_of(pair.rails, [](const PairRailFacts& rail) {
                  return Document::map(
-                     {{"half", Document::string(half.name)}, {"a", end_document(half.a)}, {"b", end_document(half.b)}});
+                     {{"rail", Document::string(rail.name)}, {"a", end_document(rail.a)}, {"b", end_document(rail.b)}});
                }));
   document.add("phases", list_of(pair.phases, [](const LinkPhase& phase) { return to_document_of(phase); }));
-  document.add("latencies", list_of(pair.latencies, [](const HalfLatency& latency) {
-                 return Document::map({{"half", Document::string(latency.half)},
+  document.add("latencies", list_of(pair.latencies, [](const RailLatency& latency) {
+                 return Document::map({{"rail", Document::string(latency.rail)},
                                        {"rows", to_document(latency.rows)},
                                        {"sent", list_of(latency.sent, [](const SentMessages& sent) {
                                           return Document::map({{"from", Document::string(sent.from)},
@@ -68,14 +65,14 @@ Document to_document_of(const PairResult& pair) {
                }));
   document.add("counters", list_of(pair.counters, [](const CounterChange& counter) {
                  return Document::map({{"node", Document::string(counter.node)},
-                                       {"half", Document::string(counter.half)},
+                                       {"rail", Document::string(counter.rail)},
                                        {"interface", Document::string(counter.interface)},
                                        {"name", Document::string(counter.name)},
                                        {"change", Document::number(counter.change)}});
                }));
-  document.add("failures", list_of(pair.failures, [](const HalfFailure& failure) {
+  document.add("failures", list_of(pair.failures, [](const RailFailure& failure) {
                  return Document::map(
-                     {{"half", Document::string(failure.half)}, {"message", Document::string(failure.message)}});
+                     {{"rail", Document::string(failure.rail)}, {"message", Document::string(failure.message)}});
                }));
   return document;
 }
@@ -84,27 +81,17 @@ Document to_document_of(const PairResult& pair) {
 
 BitsPerSecond LinkPhase::sum(const std::string& from) const {
   BitsPerSecond sum{0};
-  for (const HalfRate& rate : rates) {
+  for (const RailRate& rate : rates) {
     if (rate.from == from) sum += rate.rate;
   }
   return sum;
 }
 
-std::optional<BitsPerSecond> LinkPhase::sum_again(const std::string& from) const {
-  BitsPerSecond sum{0};
-  for (const HalfRate& rate : rates) {
-    if (rate.from != from) continue;
-    if (!rate.again) return std::nullopt;
-    sum += *rate.again;
-  }
-  return sum;
-}
-
-std::optional<BitsPerSecond> PairResult::alone(const std::string& half, const std::string& from) const {
+std::optional<BitsPerSecond> PairResult::alone(const std::string& rail, const std::string& from) const {
   for (const LinkPhase& phase : phases) {
     if (phase.kind != LinkPhaseKind::kAlone) continue;
-    for (const HalfRate& rate : phase.rates) {
-      if (rate.half == half && rate.from == from) return rate.rate;
+    for (const RailRate& rate : phase.rates) {
+      if (rate.rail == rail && rate.from == from) return rate.rate;
     }
   }
   return std::nullopt;
@@ -121,14 +108,14 @@ Document to_json(const LinkTestResult& result) {
   Document document = Document::map(
       {{"schema", Document::number(std::int64_t{kSchema})}, {"cluster", Document::string(result.cluster)}});
   if (result.expected) {
-    document.add("expected", Document::map({{"half_rate", to_document(result.expected->half_rate)},
+    document.add("expected", Document::map({{"rail_rate", to_document(result.expected->rail_rate)},
                                             {"source", Document::string(result.expected->source)}}));
   }
   document.add("pairs", list_of(result.pairs, [](const PairResult& pair) { return to_document_of(pair); }));
   if (const auto& reduce = result.all_reduce) {
     Document all_reduce = Document::map({{"ranks", Document::number(std::int64_t{reduce->ranks})},
-                                         {"carrier", Document::string(reduce->carrier)},
-                                         {"time_16k", to_document(reduce->small_time)},
+                                         {"transport", Document::string(reduce->transport)},
+                                         {"small_time", to_document(reduce->small_time)},
                                          {"large_size", to_document(reduce->large_size)},
                                          {"large_bus_bandwidth", to_document(reduce->large_bus_bandwidth)},
                                          {"taken", Document::number(reduce->taken)}});
@@ -139,8 +126,8 @@ Document to_json(const LinkTestResult& result) {
   }
   if (result.all_reduce_failure) document.add("all_reduce_failure", Document::string(*result.all_reduce_failure));
   document.add("findings", to_document(result.findings));
-  if (!result.withheld.empty()) document.add("not_judged", to_document(result.withheld));
+  if (!result.withheld.empty()) document.add("not_evaluated", to_document(result.withheld));
   return document;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

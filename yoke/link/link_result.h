@@ -1,4 +1,4 @@
-// What `yoke link test` found out: plain data, from which the verdict (judge.h), the tables and the JSON are made.
+// What `yoke link test` found out: plain data, from which the verdict (evaluate.h), the tables and the JSON are made.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -13,21 +13,21 @@
 #include "yoke/link/ping_pong.h"
 #include "yoke/spec/finding.h"
 
-namespace yoke {
+namespace yoke::link {
 
 enum class LinkPhaseKind {
-  kAlone,     // one half, one direction
-  kTogether,  // all halves, one direction
-  kBothWays,  // all halves, both directions
+  kAlone,     // one rail, one direction
+  kTogether,  // all rails, one direction
+  kBothWays,  // all rails, both directions
 };
 constexpr auto enum_names(LinkPhaseKind) {
   return std::array{std::pair{"alone", LinkPhaseKind::kAlone}, std::pair{"together", LinkPhaseKind::kTogether},
                     std::pair{"both-ways", LinkPhaseKind::kBothWays}};
 }
 
-// One half in one direction, within one phase.
-struct HalfRate {
-  std::string half;
+// One rail in one direction, within one phase.
+struct RailRate {
+  std::string rail;
   std::string from, to;  // nodes
   BitsPerSecond rate;    // of the payload, at the receiver
   std::int64_t retransmits = 0;
@@ -42,40 +42,39 @@ struct NodeLoad {
 
 struct LinkPhase {
   LinkPhaseKind kind = LinkPhaseKind::kAlone;
-  std::vector<HalfRate> rates;
+  std::vector<RailRate> rates;
   std::vector<NodeLoad> loads;
 
-  BitsPerSecond sum(const std::string& from) const;                       // of what this node sends
-  std::optional<BitsPerSecond> sum_again(const std::string& from) const;  // of the second measurement
+  BitsPerSecond sum(const std::string& from) const;  // of what this node sends
 };
 
-// Messages on a half that nothing else used, of one node.
+// Messages on a rail that nothing else used, of one node.
 struct SentMessages {
   std::string from;
   std::int64_t count = 0;
   std::int64_t resent = 0;
 };
 
-struct HalfLatency {
-  std::string half;
+struct RailLatency {
+  std::string rail;
   std::vector<PingResult> rows;
   std::vector<SentMessages> sent;  // empty by RDMA, where counters tell what was lost
 };
 
 // A counter that moved while the link was measured.
 struct CounterChange {
-  std::string node, half, interface, name;
+  std::string node, rail, interface, name;
   std::int64_t change = 0;
 };
 
-struct HalfFailure {
-  std::string half;
+struct RailFailure {
+  std::string rail;
   std::string message;
 };
 
-struct PairHalfFacts {
+struct PairRailFacts {
   std::string name;
-  HalfFacts a, b;
+  RailFacts a, b;
 };
 
 struct PairResult {
@@ -83,22 +82,23 @@ struct PairResult {
   std::string transport;         // "tcp", "rdma"
   std::string transport_reason;  // of tcp: why not RDMA
   int streams = 1;
-  std::vector<PairHalfFacts> halves;  // before the measurement
+  std::vector<PairRailFacts> rails;                    // before the measurement
+  std::vector<CabledRail> rails_a = {}, rails_b = {};  // all that have a cable, also what was not measured
   std::vector<LinkPhase> phases;
-  std::vector<HalfLatency> latencies;
+  std::vector<RailLatency> latencies;
   std::vector<CounterChange> counters;
-  std::vector<HalfFailure> failures;  // halves that could not be measured
+  std::vector<RailFailure> failures;  // rails that could not be measured
 
-  // The rate of a half alone; nothing where it was not measured.
-  std::optional<BitsPerSecond> alone(const std::string& half, const std::string& from) const;
+  // The rate of a rail alone; nothing where it was not measured.
+  std::optional<BitsPerSecond> alone(const std::string& rail, const std::string& from) const;
   const LinkPhase* find(LinkPhaseKind kind, const std::string& from) const;  // the phase in which `from` sends
 };
 
 // A short real all-reduce over all nodes.
 struct AllReduceResult {
   int ranks = 0;
-  std::string carrier;  // "direct" (TCP), "nccl"
-  Seconds small_time;   // of 16 KB, median of the slowest rank
+  std::string transport;  // "direct" (TCP), "nccl"
+  Seconds small_time;     // of 16 KB, median of the slowest rank
   Bytes large_size;
   BytesPerSecond large_bus_bandwidth;
   std::optional<BytesPerSecond> large_bus_bandwidth_again = {};  // of a second one, where the first was slow
@@ -106,7 +106,7 @@ struct AllReduceResult {
 };
 
 struct LinkExpectation {
-  BitsPerSecond half_rate;
+  BitsPerSecond rail_rate;
   std::string source;  // "the cluster file", "the catalogue"
 };
 
@@ -118,11 +118,11 @@ struct LinkTestResult {
   std::string all_reduce_missing;  // why there is none
   // It was tried and came to no end; or NCCL was there and failed, and `all_reduce` is by sockets instead.
   std::optional<std::string> all_reduce_failure = {};
-  std::vector<Finding> findings;
-  std::vector<Finding> withheld = {};  // what was not judged, as the machine was busy
+  std::vector<spec::Finding> findings;
+  std::vector<spec::Finding> withheld = {};  // what was not evaluated, as the machine was busy
 };
 
 // docs/link.md describes it.
 Document to_json(const LinkTestResult& result);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -5,11 +5,12 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
+#include "yoke/base/fields.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/result.h"
 #include "yoke/spec/measurement.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
@@ -18,19 +19,19 @@ constexpr Seconds kFactsLimit{30};
 
 // Both nodes are asked at once.
 std::array<NodeFacts, 2> ask_facts(const PairNodes& nodes, const NodePair& pair) {
-  std::array<std::vector<HalfQuestion>, 2> questions;
-  for (const PairHalf& half : pair.halves) {
-    questions[0].push_back({half.a, half.b.address});
-    questions[1].push_back({half.b, half.a.address});
+  std::array<std::vector<RailQuestion>, 2> questions;
+  for (const PairRail& rail : pair.rails) {
+    questions[0].push_back({rail.a, rail.b.address});
+    questions[1].push_back({rail.b, rail.a.address});
   }
   std::array<std::uint32_t, 2> asked{};
-  for (std::size_t i = 0; i < 2; ++i) asked[i] = nodes[i]->begin("facts", to_json(questions[i]));
+  for (std::size_t i = 0; i < 2; ++i) asked[i] = nodes[i]->begin("facts", to_document(questions[i]));
   std::array<NodeFacts, 2> facts;
   for (std::size_t i = 0; i < 2; ++i) {
-    facts[i] = node_facts_from_json(nodes[i]->answer(asked[i], Deadline::after(kFactsLimit)));
-    if (facts[i].halves.size() != questions[i].size()) {
-      throw Error(ErrorCode::kInvalid, fmt::format("{} was asked about {} halves and told of {}", nodes[i]->name(),
-                                                   questions[i].size(), facts[i].halves.size()));
+    facts[i] = from_json<NodeFacts>(nodes[i]->answer(asked[i], Deadline::after(kFactsLimit)));
+    if (facts[i].rails.size() != questions[i].size()) {
+      throw Error(ErrorCode::kInvalid, fmt::format("{} was asked about {} rails and reported {}", nodes[i]->name(),
+                                                   questions[i].size(), facts[i].rails.size()));
     }
   }
   return facts;
@@ -47,10 +48,10 @@ void guard_memory(const PairNodes& nodes, const std::array<NodeFacts, 2>& facts)
   }
 }
 
-void add_changes(PairResult& result, const std::string& node, const PairHalf& half, const HalfFacts& before,
-                 const HalfFacts& after, const std::string& interface) {
+void add_changes(PairResult& result, const std::string& node, const PairRail& rail, const RailFacts& before,
+                 const RailFacts& after, const std::string& interface) {
   const auto add = [&](const std::string& name, std::int64_t was, std::int64_t is) {
-    if (is != was) result.counters.push_back({node, half.name, interface, name, is - was});
+    if (is != was) result.counters.push_back({node, rail.name, interface, name, is - was});
   };
   if (before.interface && after.interface) {
     const LinkCounters& was = before.interface->counters;
@@ -68,20 +69,20 @@ void add_changes(PairResult& result, const std::string& node, const PairHalf& ha
   }
 }
 
-// The phases in their order, over the halves that work.
+// The phases in their order, over the rails that work.
 class Procedure {
  public:
   Procedure(PairTransport& transport, const NodePair& pair, const MeasureOptions& options, PairResult& result)
       : transport_(transport), pair_(pair), options_(options), result_(result) {}
 
   void run() {
-    for (std::size_t half = 0; half < pair_.halves.size(); ++half) {
-      if (measure_alone(half)) working_.push_back(half);
+    for (std::size_t rail = 0; rail < pair_.rails.size(); ++rail) {
+      if (measure_alone(rail)) working_.push_back(rail);
     }
     if (working_.empty()) return;
     if (working_.size() > 1) {
-      together(LinkPhaseKind::kTogether, {Direction::kForward}, "all halves together");
-      together(LinkPhaseKind::kTogether, {Direction::kBackward}, "all halves together");
+      together(LinkPhaseKind::kTogether, {Direction::kForward}, "all rails together");
+      together(LinkPhaseKind::kTogether, {Direction::kBackward}, "all rails together");
     }
     together(LinkPhaseKind::kBothWays, {Direction::kForward, Direction::kBackward}, "both directions at once");
   }
@@ -94,14 +95,14 @@ class Procedure {
                                   back ? result_.a : result_.b, what));
   }
 
-  bool measure_alone(std::size_t half) {
-    const std::string& name = pair_.halves[half].name;
+  bool measure_alone(std::size_t rail) {
+    const std::string& name = pair_.rails[rail].name;
     const auto measured = try_to([&] {
-      tell(fmt::format("latency of half {}", name));
-      result_.latencies.push_back(transport_.latency(half));
+      tell(fmt::format("latency of rail {}", name));
+      result_.latencies.push_back(transport_.latency(rail));
       for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
-        tell(fmt::format("half {} alone", name), direction);
-        result_.phases.push_back(move(LinkPhaseKind::kAlone, {{half, direction}}));
+        tell(fmt::format("rail {} alone", name), direction);
+        result_.phases.push_back(move(LinkPhaseKind::kAlone, {{rail, direction}}));
       }
     });
     if (measured) return true;
@@ -111,9 +112,9 @@ class Procedure {
   }
 
   void together(LinkPhaseKind kind, const std::vector<Direction>& directions, std::string_view what) {
-    std::vector<HalfFlow> flows;
-    for (const std::size_t half : working_) {
-      for (const Direction direction : directions) flows.push_back({half, direction});
+    std::vector<RailFlow> flows;
+    for (const std::size_t rail : working_) {
+      for (const Direction direction : directions) flows.push_back({rail, direction});
     }
     tell(what, directions.size() == 1 ? std::optional(directions.front()) : std::nullopt);
     result_.phases.push_back(move(kind, flows));
@@ -121,7 +122,7 @@ class Procedure {
 
   // A phase that falls short is measured once more, and both are kept: a link that is slow half of the time is not
   // healthy, and what else the machine did meanwhile is told by its load.
-  LinkPhase move(LinkPhaseKind kind, const std::vector<HalfFlow>& flows) {
+  LinkPhase move(LinkPhaseKind kind, const std::vector<RailFlow>& flows) {
     LinkPhase phase = transport_.move(kind, flows, options_.time);
     if (!falls_short(phase)) return phase;
     const LinkPhase again = transport_.move(kind, flows, options_.time);
@@ -137,7 +138,7 @@ class Procedure {
 
   static BitsPerSecond total(const LinkPhase& phase) {
     BitsPerSecond sum{0};
-    for (const HalfRate& rate : phase.rates) sum += rate.rate;
+    for (const RailRate& rate : phase.rates) sum += rate.rate;
     return sum;
   }
 
@@ -145,13 +146,14 @@ class Procedure {
     if (!options_.expected) return false;
     const BitsPerSecond expected = *options_.expected;
     BitsPerSecond alone{0};
-    for (const HalfRate& rate : phase.rates) {
+    for (const RailRate& rate : phase.rates) {
       if (phase.kind == LinkPhaseKind::kAlone) {
-        return is_judged(result_.transport, rate.rate, expected) && rate.rate < expected * kHealthyShare;
+        return spec::is_comparable(result_.transport, rate.rate, expected) &&
+               rate.rate < expected * spec::kHealthyShare;
       }
-      alone += std::min(result_.alone(rate.half, rate.from).value_or(BitsPerSecond{0}), expected);
+      alone += std::min(result_.alone(rate.rail, rate.from).value_or(BitsPerSecond{0}), expected);
     }
-    return !is_floor(result_.transport, expected) && total(phase) < alone * kTogetherLeast;
+    return !spec::is_floor(result_.transport, expected) && total(phase) < alone * spec::kMinTogether;
   }
 
   PairTransport& transport_;
@@ -170,18 +172,18 @@ int streams_for(const MeasureOptions& options) {
 }  // namespace
 
 int phase_count(const NodePair& pair) {
-  const int halves = static_cast<int>(pair.halves.size());
-  return halves * 3 + (halves > 1 ? 2 : 0) + 1;
+  const int rails = static_cast<int>(pair.rails.size());
+  return rails * 3 + (rails > 1 ? 2 : 0) + 1;
 }
 
-std::string why_no_rdma(const std::vector<PairHalfFacts>& halves, const NodeFacts& a, const NodeFacts& b,
+std::string why_no_rdma(const std::vector<PairRailFacts>& rails, const NodeFacts& a, const NodeFacts& b,
                         const std::string& a_name, const std::string& b_name) {
-  for (const PairHalfFacts& half : halves) {
-    for (const auto& [facts, node] : {std::pair{&half.a, &a_name}, std::pair{&half.b, &b_name}}) {
-      if (!facts->rdma) return fmt::format("{} has no RDMA device for half {}", *node, half.name);
+  for (const PairRailFacts& rail : rails) {
+    for (const auto& [facts, node] : {std::pair{&rail.a, &a_name}, std::pair{&rail.b, &b_name}}) {
+      if (!facts->rdma) return fmt::format("{} has no RDMA device for rail {}", *node, rail.name);
       if (!facts->rdma->active) return fmt::format("{} on {} is not active", facts->rdma->device, *node);
       if (!facts->rdma->gid_index) {
-        return fmt::format("{} on {} has no RoCE v2 GID for the half's address", facts->rdma->device, *node);
+        return fmt::format("{} on {} has no RoCE v2 GID for the rail's address", facts->rdma->device, *node);
       }
     }
   }
@@ -196,15 +198,17 @@ void measure_phases(PairTransport& transport, const NodePair& pair, const Measur
   Procedure(transport, pair, options, result).run();
 }
 
-PairResult measure_pair(Node& a, Node& b, const NodePair& pair, const MeasureOptions& options) {
+PairResult measure_pair(fleet::Node& a, fleet::Node& b, const NodePair& pair, const MeasureOptions& options) {
   const PairNodes nodes = {&a, &b};
   PairResult result{.a = a.name(), .b = b.name(), .streams = streams_for(options)};
   const std::array<NodeFacts, 2> before = ask_facts(nodes, pair);
   guard_memory(nodes, before);
-  for (std::size_t i = 0; i < pair.halves.size(); ++i) {
-    result.halves.push_back({pair.halves[i].name, before[0].halves.at(i), before[1].halves.at(i)});
+  for (std::size_t i = 0; i < pair.rails.size(); ++i) {
+    result.rails.push_back({pair.rails[i].name, before[0].rails.at(i), before[1].rails.at(i)});
   }
-  const std::string reason = why_no_rdma(result.halves, before[0], before[1], a.name(), b.name());
+  result.rails_a = before[0].cabled;
+  result.rails_b = before[1].cabled;
+  const std::string reason = why_no_rdma(result.rails, before[0], before[1], a.name(), b.name());
   if (options.transport == TransportChoice::kRdma && !reason.empty()) {
     throw Error(ErrorCode::kUnsupported, "RDMA cannot be used: " + reason, "--transport tcp measures without it");
   }
@@ -212,16 +216,16 @@ PairResult measure_pair(Node& a, Node& b, const NodePair& pair, const MeasureOpt
   result.transport = by_rdma ? "rdma" : "tcp";
   if (!by_rdma) result.transport_reason = reason.empty() ? "--transport tcp was given" : reason;
   const auto transport =
-      by_rdma ? make_rdma_transport(nodes, pair, result.halves) : make_tcp_transport(nodes, pair, result.streams);
+      by_rdma ? make_rdma_transport(nodes, pair, result.rails) : make_tcp_transport(nodes, pair, result.streams);
   measure_phases(*transport, pair, options, result);
 
   const std::array<NodeFacts, 2> after = ask_facts(nodes, pair);
-  for (std::size_t i = 0; i < pair.halves.size(); ++i) {
-    const PairHalf& half = pair.halves[i];
-    add_changes(result, a.name(), half, before[0].halves[i], after[0].halves.at(i), half.a.interface);
-    add_changes(result, b.name(), half, before[1].halves[i], after[1].halves.at(i), half.b.interface);
+  for (std::size_t i = 0; i < pair.rails.size(); ++i) {
+    const PairRail& rail = pair.rails[i];
+    add_changes(result, a.name(), rail, before[0].rails[i], after[0].rails.at(i), rail.a.interface);
+    add_changes(result, b.name(), rail, before[1].rails[i], after[1].rails.at(i), rail.b.interface);
   }
   return result;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -1,5 +1,6 @@
-// The procedure of `yoke link test` for two nodes: facts, each half alone in each direction, all halves together in one
-// common window, both directions at once, latency, facts again. A half that fails is told and left out of what follows.
+// The procedure of `yoke link test` for two nodes: facts, each rail alone in each direction, all rails together in one
+// common window, both directions at once, latency, facts again. A rail that fails is reported and left out of what
+// follows.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,7 +10,7 @@
 #include "yoke/link/pair_transport.h"
 #include "yoke/link/pairs.h"
 
-namespace yoke {
+namespace yoke::link {
 
 enum class TransportChoice { kAuto, kTcp, kRdma };
 constexpr auto enum_names(TransportChoice) {
@@ -25,7 +26,7 @@ struct MeasureOptions {
   std::function<void(std::string_view what)> on_phase = {};  // what is measured next
 };
 
-PairResult measure_pair(Node& a, Node& b, const NodePair& pair, const MeasureOptions& options);
+PairResult measure_pair(fleet::Node& a, fleet::Node& b, const NodePair& pair, const MeasureOptions& options);
 
 // Only the phases: what lies between the facts.
 void measure_phases(PairTransport& transport, const NodePair& pair, const MeasureOptions& options, PairResult& result);
@@ -34,7 +35,7 @@ void measure_phases(PairTransport& transport, const NodePair& pair, const Measur
 int phase_count(const NodePair& pair);
 
 // Why RDMA cannot carry the test; empty where it can.
-std::string why_no_rdma(const std::vector<PairHalfFacts>& halves, const NodeFacts& a, const NodeFacts& b,
+std::string why_no_rdma(const std::vector<PairRailFacts>& rails, const NodeFacts& a, const NodeFacts& b,
                         const std::string& a_name, const std::string& b_name);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -6,7 +6,7 @@
 
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::link {
 
 inline constexpr const char* kNetplanFile = "/etc/netplan/60-yoke.yaml";
 
@@ -31,4 +31,4 @@ void validate_netplan(const std::string& content, const std::filesystem::path& f
 // netplan is there, and systemd runs to carry out what it says.
 bool netplan_applies();
 
-}  // namespace yoke
+}  // namespace yoke::link

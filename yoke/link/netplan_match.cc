@@ -10,7 +10,7 @@
 #include "yoke/base/text.h"
 #include "yoke/probe/link_table.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -31,10 +31,10 @@ bool fits_any(const Document& globs, const std::string& text) {
 }
 
 // All that `match` tells must fit. A match that tells nothing fits every interface.
-bool reaches(const Document& match, const NetplanTarget& half) {
-  if (const Document* name = match.find("name"); name && !fits_any(*name, half.name)) return false;
-  if (const Document* mac = match.find("macaddress"); mac && lower(mac->text) != lower(half.mac)) return false;
-  if (const Document* driver = match.find("driver"); driver && !fits_any(*driver, half.driver)) return false;
+bool reaches(const Document& match, const NetplanTarget& rail) {
+  if (const Document* name = match.find("name"); name && !fits_any(*name, rail.name)) return false;
+  if (const Document* mac = match.find("macaddress"); mac && lower(mac->text) != lower(rail.mac)) return false;
+  if (const Document* driver = match.find("driver"); driver && !fits_any(*driver, rail.driver)) return false;
   return true;
 }
 
@@ -58,7 +58,7 @@ const Document* ethernets_of(const NetplanFile& file) {
 }  // namespace
 
 std::optional<NetplanClash> find_netplan_clash(const std::vector<NetplanFile>& files,
-                                               const std::vector<NetplanTarget>& halves) {
+                                               const std::vector<NetplanTarget>& rails) {
   std::string renderer;
   for (const NetplanFile& file : files) {
     if (const std::string told = renderer_of(file.content.find("network")); !told.empty()) renderer = told;
@@ -69,12 +69,12 @@ std::optional<NetplanClash> find_netplan_clash(const std::vector<NetplanFile>& f
     for (const auto& [id, definition] : ethernets->fields) {
       const Document* match = definition.find("match");
       if (!match || is_free_profile(definition, *match, renderer)) continue;
-      for (const NetplanTarget& half : halves) {
-        const bool is_own = std::any_of(halves.begin(), halves.end(),
+      for (const NetplanTarget& rail : rails) {
+        const bool is_own = std::any_of(rails.begin(), rails.end(),
                                         [&id = id](const NetplanTarget& other) { return other.name == id; });
-        // A half's own id may say by `match` that it means this half, and nothing else.
-        if (id == half.name ? !reaches(*match, half) : !is_own && reaches(*match, half)) {
-          return NetplanClash{file.path, id, half.name};
+        // A rail's own id may say by `match` that it means this rail, and nothing else.
+        if (id == rail.name ? !reaches(*match, rail) : !is_own && reaches(*match, rail)) {
+          return NetplanClash{file.path, id, rail.name};
         }
       }
     }
@@ -84,7 +84,7 @@ std::optional<NetplanClash> find_netplan_clash(const std::vector<NetplanFile>& f
 
 NetplanTarget read_netplan_target(const std::string& interface) {
   NetplanTarget target{.name = interface, .mac = {}, .driver = {}};
-  for (const LinkEntry& link : read_link_table().links) {
+  for (const probe::LinkEntry& link : probe::read_link_table().links) {
     if (link.ifname == interface) target.mac = link.address.value_or("");
   }
   const std::string driver = fmt::format("/sys/class/net/{}/device/driver", interface);
@@ -94,4 +94,4 @@ NetplanTarget read_netplan_target(const std::string& interface) {
   return target;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -1,4 +1,4 @@
-// Which definitions of a node's netplan files reach a half under another name than its own: by `match`. netplan takes
+// Which definitions of a node's netplan files reach a rail under another name than its own: by `match`. netplan takes
 // both, and whichever its backend sorts first then decides. Pure; the YAML is netplan's, and valid by its own word.
 #pragma once
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct NetplanFile {
   std::string path;
@@ -24,12 +24,12 @@ struct NetplanClash {
   friend bool operator==(const NetplanClash&, const NetplanClash&) = default;
 };
 
-// The first definition that reaches a half by another id; or that has a half's id, but is made for another interface,
-// to which then everything would go that we write for the half.
+// The first definition that reaches a rail by another id; or that has a rail's id, but is made for another interface,
+// to which then everything would go that we write for the rail.
 std::optional<NetplanClash> find_netplan_clash(const std::vector<NetplanFile>& files,
-                                               const std::vector<NetplanTarget>& halves);
+                                               const std::vector<NetplanTarget>& rails);
 
 // The name, MAC and driver of an interface of this machine.
 NetplanTarget read_netplan_target(const std::string& interface);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -5,21 +5,21 @@
 
 #include "yoke/base/yaml.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
-const std::vector<NetplanTarget> kHalves = {{"enp1s0f0np0", "3c:6d:66:cc:b3:b7", "mlx5_core"},
-                                            {"enP2p1s0f0np0", "3c:6d:66:cc:b3:b8", ""}};
+const std::vector<NetplanTarget> kRails = {{"enp1s0f0np0", "3c:6d:66:cc:b3:b7", "mlx5_core"},
+                                           {"enP2p1s0f0np0", "3c:6d:66:cc:b3:b8", ""}};
 
 // "file id interface" of the clash, or nothing.
 std::string clash_in(const std::string& ethernets, const std::string& renderer = "networkd") {
   const std::string text = fmt::format("network: {{ renderer: {}, ethernets: {{ {} }} }}", renderer, ethernets);
   const auto clash = find_netplan_clash(
-      {{"a.yaml", parse_yaml("network: { version: 2 }", "a.yaml")}, {"b.yaml", parse_yaml(text, "b.yaml")}}, kHalves);
+      {{"a.yaml", parse_yaml("network: { version: 2 }", "a.yaml")}, {"b.yaml", parse_yaml(text, "b.yaml")}}, kRails);
   return clash ? fmt::format("{} {} {}", clash->file, clash->id, clash->interface) : "";
 }
 
-TEST(NetplanMatch, ReachesAHalfByNameMacOrDriver) {
+TEST(NetplanMatch, ReachesARailByNameMacOrDriver) {
   EXPECT_EQ(clash_in("NM-aaaa: { match: { name: enp1s0f0np0 }, dhcp4: true, mtu: 1500 }"),
             "b.yaml NM-aaaa enp1s0f0np0");
   EXPECT_EQ(clash_in("all: { match: { name: 'enP*' } }"), "b.yaml all enP2p1s0f0np0") << "letters count";
@@ -39,7 +39,7 @@ TEST(NetplanMatch, LeavesAloneWhatMeansAnotherInterface) {
   EXPECT_EQ(clash_in("NM-bbbb: { renderer: NetworkManager, match: {} }"), "");
 }
 
-TEST(NetplanMatch, AHalfsNameThatMeansAnotherInterfaceIsNoHalf) {
+TEST(NetplanMatch, ARailsNameThatMeansAnotherInterfaceIsNoRail) {
   EXPECT_EQ(clash_in("enp1s0f0np0: { match: { macaddress: '00:11:22:33:44:55' } }"), "b.yaml enp1s0f0np0 enp1s0f0np0");
   EXPECT_EQ(clash_in("enp1s0f0np0: { match: { name: enP2p1s0f0np0 } }"), "b.yaml enp1s0f0np0 enp1s0f0np0");
 }
@@ -52,4 +52,4 @@ TEST(NetplanMatch, ThisMachinesLoopbackHasANameAndNoDriver) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

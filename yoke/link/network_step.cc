@@ -16,7 +16,7 @@
 #include "yoke/link/netplan.h"
 #include "yoke/link/step_actions.h"
 
-namespace yoke {
+namespace yoke::link {
 
 // What an interface step may change. Routes go with the address that they need.
 struct InterfaceSnapshot {
@@ -87,7 +87,7 @@ class InterfaceAction final : public StepAction {
 
   bool satisfied() const override {
     const LinkInterface now = look();
-    return now.up && now.mtu == step_.mtu && holds_only(addresses(), step_.address);
+    return now.up && now.mtu == step_.mtu && has_exactly(addresses(), step_.address);
   }
 
   std::vector<std::string> commands() const override {
@@ -116,7 +116,7 @@ class InterfaceAction final : public StepAction {
 
   // Only what differs is touched: after a reboot that may be nothing.
   void restore(const Document& before, const Document&, const SavedBytes&) const override {
-    const auto was = from_document<InterfaceSnapshot>(before);
+    const auto was = from_json<InterfaceSnapshot>(before);
     const auto now = find();
     if (!now) return;  // it is gone, and what we did with it
     // What somebody else has set since is theirs.
@@ -137,7 +137,7 @@ class InterfaceAction final : public StepAction {
   }
 
  private:
-  // The kernel makes a link's own IPv6 address by itself, anew each time: it is nobody's setting.
+  // The kernel makes a link's own IPv6 address by itself, again each time: it is nobody's setting.
   static std::vector<std::string> lasting_ipv6(const LinkInterface& interface) {
     std::vector<std::string> addresses = interface.ipv6;
     std::erase_if(addresses, [](const std::string& address) { return address.starts_with("fe80:"); });
@@ -153,7 +153,7 @@ class InterfaceAction final : public StepAction {
   LinkInterface look() const {
     if (const auto found = find()) return *found;
     throw Error(ErrorCode::kNotFound, fmt::format("there is no interface '{}'", printable(step_.interface, 40)),
-                "'ip link' shows the names: correct the halves in the cluster file");
+                "'ip link' shows the names: correct the rails in the cluster file");
   }
 
   std::vector<HeldAddress> addresses() const {
@@ -173,7 +173,7 @@ class InterfaceAction final : public StepAction {
       commands.push_back({"ip", "link", "set", "dev", step_.interface, "mtu", std::to_string(step_.mtu)});
     }
     if (!now.up) commands.push_back({"ip", "link", "set", "dev", step_.interface, "up"});
-    for (Argv& argv : commands_to_hold_only(addresses(), step_.address, step_.interface)) {
+    for (Argv& argv : commands_to_set_addresses(addresses(), step_.address, step_.interface)) {
       commands.push_back(std::move(argv));
     }
     return commands;
@@ -223,4 +223,4 @@ std::unique_ptr<StepAction> make_setting_action(const Step& step) { return std::
 std::unique_ptr<StepAction> make_interface_action(const Step& step) { return std::make_unique<InterfaceAction>(step); }
 std::unique_ptr<StepAction> make_route_action(const Step& step) { return std::make_unique<RouteAction>(step); }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -11,7 +11,7 @@
 #include "yoke/base/text.h"
 #include "yoke/spec/cluster_rules.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 constexpr std::array<std::string_view, 5> kKeyTypes = {"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384",
@@ -53,7 +53,7 @@ bool is_of_type(const std::string& key, std::string_view type) {
 }
 
 void check_device_name(const std::string& name, std::size_t size_max, const std::string& node) {
-  if (name.empty() || is_device_name(name, size_max)) return;
+  if (name.empty() || spec::is_device_name(name, size_max)) return;
   refuse(node, fmt::format("has a device named '{}', which yoke does not write into other files", printable(name, 40)),
          "rename it: letters, digits, '_', '.', '@' and '-'");
 }
@@ -83,10 +83,11 @@ SetupFacts checked_facts(SetupFacts facts, const std::string& node) {
     facts.public_key = key + " yoke@" + node;
   }
   for (std::string& key : facts.host_keys) key = checked_key(key, "host key", node);
-  check_device_name(facts.management_interface, kMaxInterfaceName, node);
-  check_device_name(facts.ssh_interface, kMaxInterfaceName, node);
+  check_device_name(facts.management_interface, spec::kMaxInterfaceName, node);
+  check_device_name(facts.ssh_interface, spec::kMaxInterfaceName, node);
   for (const std::string& device : facts.rdma_devices) check_device_name(device, kMaxRdmaName, node);
+  for (const std::string& rail : facts.rails) check_device_name(rail, spec::kMaxInterfaceName, node);
   return facts;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

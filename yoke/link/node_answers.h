@@ -6,7 +6,7 @@
 
 #include "yoke/link/setup_facts.h"
 
-namespace yoke {
+namespace yoke::link {
 
 // "TYPE BASE64" of a line "TYPE BASE64 [comment]": one line, a type that OpenSSH has, without options, and a key that
 // is of this type. Throws Error(kInvalid) that names the node and `what` ("public key") otherwise.
@@ -16,4 +16,4 @@ std::string checked_key(std::string_view line, const std::string& what, const st
 // names of devices must be plain. Throws Error(kInvalid) that names the node.
 SetupFacts checked_facts(SetupFacts facts, const std::string& node);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -4,7 +4,7 @@
 
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 // A key that ssh-keygen made.
@@ -42,4 +42,4 @@ TEST(NodeAnswers, NamesThatAShellWouldReadAreRefused) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

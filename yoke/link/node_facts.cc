@@ -5,33 +5,35 @@
 
 #include "yoke/base/fields.h"
 #include "yoke/base/process.h"
-#include "yoke/link/link_fields.h"
+#include "yoke/link/discover_node.h"
 #include "yoke/probe/available_memory.h"
 
-namespace yoke {
-
-// These have their own functions, whose fields are described beside them.
-inline void read_field(const Document& document, LinkInterface& value) { value = link_interface_from_json(document); }
-inline void write_field(Document& document, const LinkInterface& value) { document = to_json(value); }
-inline void read_field(const Document& document, RdmaPort& value) { value = rdma_port_from_json(document); }
-inline void write_field(Document& document, const RdmaPort& value) { document = to_json(value); }
+namespace yoke::link {
 
 template <class Visitor>
-void visit_fields(Visitor& visit, HalfQuestion& question) {
+void visit_fields(Visitor& visit, RailQuestion& question) {
   visit.required("place", question.place);
   visit.required("peer", question.peer);
 }
 
 template <class Visitor>
-void visit_fields(Visitor& visit, HalfFacts& facts) {
+void visit_fields(Visitor& visit, RailFacts& facts) {
   visit.optional("interface", facts.interface);
   visit.optional("route", facts.route);
   visit.optional("rdma", facts.rdma);
 }
 
 template <class Visitor>
+void visit_fields(Visitor& visit, CabledRail& rail) {
+  visit.required("interface", rail.interface);
+  visit.required("port", rail.port);
+  visit.required("rail", rail.rail);
+}
+
+template <class Visitor>
 void visit_fields(Visitor& visit, NodeFacts& facts) {
-  visit.optional("halves", facts.halves);
+  visit.optional("rails", facts.rails);
+  visit.optional("cabled", facts.cabled);
   visit.required("verbs", facts.verbs);
   visit.required("perftest", facts.perftest);
   visit.required("cores", facts.cores);
@@ -41,35 +43,36 @@ void visit_fields(Visitor& visit, NodeFacts& facts) {
 
 Bytes memory_wanted(const NodeFacts& facts) {
   using namespace literals;
-  constexpr Bytes kMost = 256_MiB;
-  return facts.memory_total ? std::min(kMost, Bytes{facts.memory_total->value / 2}) : kMost;
+  constexpr Bytes kMax = 256_MiB;
+  return facts.memory_total ? std::min(kMax, Bytes{facts.memory_total->value / 2}) : kMax;
 }
 
-NodeFacts look_at_node(const std::vector<HalfQuestion>& questions) {
+NodeFacts inspect_node(const std::vector<RailQuestion>& questions) {
   const DiskTree tree;
   const std::vector<LinkInterface> interfaces = read_link_interfaces();
-  NodeFacts facts{.verbs = !tree.list("/dev/infiniband").empty(),
+  NodeFacts facts{.rails = {},
+                  .cabled = {},
+                  .verbs = !tree.list("/dev/infiniband").empty(),
                   .perftest = is_installed("ib_write_bw") && is_installed("ib_write_lat"),
                   .cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency())),
-                  .memory_total = total_memory(tree),
-                  .memory_available = available_memory(tree)};
-  for (const HalfQuestion& question : questions) {
-    HalfFacts half;
-    if (const LinkInterface* found = find_link_interface(interfaces, question.place.interface)) half.interface = *found;
-    half.route = read_route_interface(question.peer, question.place.address);
+                  .memory_total = probe::total_memory(tree),
+                  .memory_available = probe::available_memory(tree)};
+  facts.cabled = cabled_rails(inspect_interfaces({}));
+  for (const RailQuestion& question : questions) {
+    RailFacts rail;
+    if (const LinkInterface* found = find_link_interface(interfaces, question.place.interface)) rail.interface = *found;
+    rail.route = read_route_interface(question.peer, question.place.address);
     if (const auto address = parse_ipv4(question.place.address)) {
-      half.rdma = find_rdma_port(tree, question.place.interface, *address);
+      rail.rdma = find_rdma_port(tree, question.place.interface, *address);
     }
-    facts.halves.push_back(std::move(half));
+    facts.rails.push_back(std::move(rail));
   }
   return facts;
 }
 
-Document to_json(const std::vector<HalfQuestion>& questions) { return to_document(questions); }
-std::vector<HalfQuestion> half_questions_from_json(const Document& document) {
-  return from_document<std::vector<HalfQuestion>>(document);
-}
-Document to_json(const NodeFacts& facts) { return to_document(facts); }
-NodeFacts node_facts_from_json(const Document& document) { return from_document<NodeFacts>(document); }
+Document to_json(const RailQuestion& question) { return write_fields(question); }
+void from_json(const Document& document, RailQuestion& question) { read_fields(document, question); }
+Document to_json(const NodeFacts& facts) { return write_fields(facts); }
+void from_json(const Document& document, NodeFacts& facts) { read_fields(document, facts); }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -1,5 +1,5 @@
-// What a node tells of its halves before and after a measurement: state, counters, where its packets would really go,
-// and whether RDMA can be used. Plain data; look_at_node() reads this machine.
+// What a node tells of its rails before and after a measurement: state, counters, where its packets would really go,
+// and whether RDMA can be used. Plain data; inspect_node() reads this machine.
 #pragma once
 #include <optional>
 #include <string>
@@ -7,27 +7,29 @@
 
 #include "yoke/base/document.h"
 #include "yoke/base/units.h"
-#include "yoke/link/half_socket.h"
+#include "yoke/link/cabled_rails.h"
 #include "yoke/link/interfaces.h"
+#include "yoke/link/rail_socket.h"
 #include "yoke/link/rdma_port.h"
 
-namespace yoke {
+namespace yoke::link {
 
-struct HalfQuestion {
-  HalfPlace place;
+struct RailQuestion {
+  RailPlace place;
   std::string peer;  // the address of the other end
 };
 
-struct HalfFacts {
+struct RailFacts {
   std::optional<LinkInterface> interface;  // absent: there is none of this name
   std::optional<std::string> route;        // the interface by which packets to the other end leave; absent: none
   std::optional<RdmaPort> rdma;
 };
 
 struct NodeFacts {
-  std::vector<HalfFacts> halves;  // as asked
-  bool verbs = false;             // the kernel offers RDMA to programs: /dev/infiniband
-  bool perftest = false;          // ib_write_bw and ib_write_lat are installed
+  std::vector<RailFacts> rails;    // as asked
+  std::vector<CabledRail> cabled;  // all that have a cable
+  bool verbs = false;              // the kernel offers RDMA to programs: /dev/infiniband
+  bool perftest = false;           // ib_write_bw and ib_write_lat are installed
   int cores = 1;
   std::optional<Bytes> memory_total;
   std::optional<Bytes> memory_available;
@@ -37,11 +39,11 @@ struct NodeFacts {
 // be pushed over it: unified memory freezes. A node that is small by nature is not at its end with half of it free.
 Bytes memory_wanted(const NodeFacts& facts);
 
-NodeFacts look_at_node(const std::vector<HalfQuestion>& questions);
+NodeFacts inspect_node(const std::vector<RailQuestion>& questions);
 
-Document to_json(const std::vector<HalfQuestion>& questions);
-std::vector<HalfQuestion> half_questions_from_json(const Document& document);
+Document to_json(const RailQuestion& question);
+void from_json(const Document& document, RailQuestion& question);
 Document to_json(const NodeFacts& facts);
-NodeFacts node_facts_from_json(const Document& document);
+void from_json(const Document& document, NodeFacts& facts);
 
-}  // namespace yoke
+}  // namespace yoke::link

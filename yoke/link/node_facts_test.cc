@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
@@ -15,4 +15,4 @@ TEST(NodeFacts, AMeasurementWantsRoomButNoMoreThanHalfOfASmallNode) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

@@ -9,14 +9,14 @@
 #include "yoke/link/link_result.h"
 #include "yoke/link/pairs.h"
 
-namespace yoke {
+namespace yoke::link {
 
-using PairNodes = std::array<Node*, 2>;
+using PairNodes = std::array<fleet::Node*, 2>;
 
 enum class Direction { kForward, kBackward };  // from the first node to the second, or back
 
-struct HalfFlow {
-  std::size_t half = 0;
+struct RailFlow {
+  std::size_t rail = 0;
   Direction direction = Direction::kForward;
 };
 
@@ -24,13 +24,13 @@ class PairTransport {
  public:
   virtual ~PairTransport() = default;
   // All flows at once. Throws where one cannot be had.
-  virtual LinkPhase move(LinkPhaseKind kind, const std::vector<HalfFlow>& flows, Seconds time) = 0;
-  virtual HalfLatency latency(std::size_t half) = 0;
+  virtual LinkPhase move(LinkPhaseKind kind, const std::vector<RailFlow>& flows, Seconds time) = 0;
+  virtual RailLatency latency(std::size_t rail) = 0;
 };
 
 // Both refer to nodes and pair, which must outlive them.
 std::unique_ptr<PairTransport> make_tcp_transport(const PairNodes& nodes, const NodePair& pair, int streams);
 std::unique_ptr<PairTransport> make_rdma_transport(const PairNodes& nodes, const NodePair& pair,
-                                                   const std::vector<PairHalfFacts>& facts);
+                                                   const std::vector<PairRailFacts>& facts);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -9,15 +9,15 @@
 #include "yoke/base/text.h"
 #include "yoke/job/node_answer.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
-HalfPlace place_of(const Half& half) { return {to_string(half.address.address), half.interface}; }
+RailPlace place_of(const spec::Rail& rail) { return {to_string(rail.address.address), rail.interface}; }
 
-// Halves in one network are joined. Where several are (both halves in one subnet), place by place.
-std::optional<NodePair> join(const Cluster& cluster, int a, int b) {
-  const std::vector<Half>& ours = cluster.nodes[static_cast<std::size_t>(a)].halves;
-  const std::vector<Half>& theirs = cluster.nodes[static_cast<std::size_t>(b)].halves;
+// Rails in one network are joined. Where several are (both rails in one subnet), place by place.
+std::optional<NodePair> join(const spec::Cluster& cluster, int a, int b) {
+  const std::vector<spec::Rail>& ours = cluster.nodes[static_cast<std::size_t>(a)].rails;
+  const std::vector<spec::Rail>& theirs = cluster.nodes[static_cast<std::size_t>(b)].rails;
   NodePair pair{.a = a, .b = b};
   std::vector<bool> taken(theirs.size(), false);
   for (std::size_t i = 0; i < ours.size(); ++i) {
@@ -30,29 +30,29 @@ std::optional<NodePair> join(const Cluster& cluster, int a, int b) {
     }
     if (!fits(j)) continue;
     taken[j] = true;
-    pair.halves.push_back({half_name(pair.halves.size()), place_of(ours[i]), place_of(theirs[j])});
+    pair.rails.push_back({job::rail_name(pair.rails.size()), place_of(ours[i]), place_of(theirs[j])});
   }
-  return pair.halves.empty() ? std::nullopt : std::optional(pair);
+  return pair.rails.empty() ? std::nullopt : std::optional(pair);
 }
 
-void choose_half(std::vector<NodePair>& pairs, const std::string& half) {
+void choose_rail(std::vector<NodePair>& pairs, const std::string& rail) {
   std::vector<std::string> names;
   for (NodePair& pair : pairs) {
-    for (const PairHalf& one : pair.halves) {
+    for (const PairRail& one : pair.rails) {
       if (std::find(names.begin(), names.end(), one.name) == names.end()) names.push_back(one.name);
     }
-    std::erase_if(pair.halves, [&](const PairHalf& one) { return one.name != half; });
+    std::erase_if(pair.rails, [&](const PairRail& one) { return one.name != rail; });
   }
-  std::erase_if(pairs, [](const NodePair& pair) { return pair.halves.empty(); });
+  std::erase_if(pairs, [](const NodePair& pair) { return pair.rails.empty(); });
   if (pairs.empty()) {
-    throw Error(ErrorCode::kUsage, fmt::format("there is no half '{}'", printable(half, 20)),
-                fmt::format("the halves are {}", fmt::join(names, ", ")));
+    throw Error(ErrorCode::kUsage, fmt::format("there is no rail '{}'", printable(rail, 20)),
+                fmt::format("the rails are {}", fmt::join(names, ", ")));
   }
 }
 
-void check_node(const Cluster& cluster, const std::string& name) {
+void check_node(const spec::Cluster& cluster, const std::string& name) {
   std::vector<std::string> names;
-  for (const ClusterNode& node : cluster.nodes) names.push_back(node.name);
+  for (const spec::ClusterNode& node : cluster.nodes) names.push_back(node.name);
   if (std::find(names.begin(), names.end(), name) == names.end()) {
     throw Error(ErrorCode::kUsage, fmt::format("the cluster has no node '{}'", printable(name, 70)),
                 suggest(name, names, "nodes"));
@@ -61,17 +61,16 @@ void check_node(const Cluster& cluster, const std::string& name) {
 
 }  // namespace
 
-std::vector<NodePair> pairs_of(const Cluster& cluster, const PairChoice& choice) {
+std::vector<NodePair> pairs_of(const spec::Cluster& cluster, const PairChoice& choice) {
   const int count = static_cast<int>(cluster.nodes.size());
   if (count < 2) {
     throw Error(ErrorCode::kInvalid, fmt::format("cluster '{}' has one node: there is no link", cluster.name),
                 "add the other nodes to the cluster file");
   }
-  for (const ClusterNode& node : cluster.nodes) {
-    if (node.halves.empty()) {
-      throw Error(ErrorCode::kInvalid, fmt::format("the cluster file does not tell the halves of '{}'", node.name),
-                  "add 'halves: [{ interface: enp1s0f0np0, address: 192.168.100.1/24 }, …]' to each node "
-                  "(docs/cluster-file.md); 'ip -brief address' over there shows them");
+  for (const spec::ClusterNode& node : cluster.nodes) {
+    if (node.rails.empty()) {
+      throw Error(ErrorCode::kInvalid, fmt::format("the cluster file lists no rails of '{}'", node.name),
+                  "yoke link discover -o cluster.yaml --force finds them; users and names of the file stay");
     }
   }
   if (choice.node) check_node(cluster, *choice.node);
@@ -82,8 +81,8 @@ std::vector<NodePair> pairs_of(const Cluster& cluster, const PairChoice& choice)
     }
   }
   if (pairs.empty()) {
-    throw Error(ErrorCode::kInvalid, "no two nodes have halves in one subnet",
-                "the two ends of a half need addresses of one network, such as 192.168.100.1/24 and 192.168.100.2/24");
+    throw Error(ErrorCode::kInvalid, "no two nodes have rails in one subnet",
+                "the two ends of a rail need addresses of one network, such as 192.168.100.1/24 and 192.168.100.2/24");
   }
   const bool all_joined = static_cast<int>(pairs.size()) == count * (count - 1) / 2;
   std::erase_if(pairs, [&](const NodePair& pair) {
@@ -93,8 +92,8 @@ std::vector<NodePair> pairs_of(const Cluster& cluster, const PairChoice& choice)
     }
     return all_joined && count > 3 && pair.b - pair.a != 1 && pair.b - pair.a != count - 1;
   });
-  if (choice.half) choose_half(pairs, *choice.half);
+  if (choice.rail) choose_rail(pairs, *choice.rail);
   return pairs;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

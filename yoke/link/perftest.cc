@@ -8,10 +8,10 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
-// Four queue pairs: one alone leaves a tenth of a Spark's half unused.
+// Four queue pairs: one alone leaves a tenth of a Spark's rail unused.
 constexpr int kQueuePairs = 4;
 
 std::vector<std::string> words_of(std::string_view line) {
@@ -52,7 +52,7 @@ struct Rows {
 };
 
 // Below a line that begins with "#bytes" stand the rows, until something that does not begin with a digit.
-Rows rows_below_head(std::string_view output, std::string_view of, std::size_t columns_least) {
+Rows rows_below_head(std::string_view output, std::string_view of, std::size_t columns_min) {
   Rows found;
   for (const std::string& line : split(output, '\n')) {
     const std::string_view text = trim(line);
@@ -60,7 +60,7 @@ Rows rows_below_head(std::string_view output, std::string_view of, std::size_t c
       found = {.head = std::string(text)};
     } else if (!found.head.empty() && !text.empty() && text.front() >= '0' && text.front() <= '9') {
       found.rows.push_back(words_of(text));
-      if (found.rows.back().size() < columns_least) {
+      if (found.rows.back().size() < columns_min) {
         throw Error(ErrorCode::kInvalid, fmt::format("perftest: '{}' is no row of a {}", printable(text, 80), of));
       }
     }
@@ -140,4 +140,4 @@ std::vector<PerftestLatency> parse_perftest_latency(std::string_view output) {
   return result;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

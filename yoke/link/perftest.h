@@ -9,7 +9,7 @@
 #include "yoke/base/units.h"
 #include "yoke/link/rdma_port.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct PerftestRun {
   enum class Kind { kBandwidth, kBandwidthBothWays, kLatency } kind = Kind::kBandwidth;
@@ -41,4 +41,4 @@ struct PerftestLatency {
 std::vector<PerftestBandwidth> parse_perftest_bandwidth(std::string_view output);
 std::vector<PerftestLatency> parse_perftest_latency(std::string_view output);
 
-}  // namespace yoke
+}  // namespace yoke::link

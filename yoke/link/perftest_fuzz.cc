@@ -9,6 +9,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace yoke;
+  using namespace yoke::link;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   try {
     for (const PerftestBandwidth& row : parse_perftest_bandwidth(text)) {

@@ -7,7 +7,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::link {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, PerftestRequest& request) {
@@ -53,13 +53,9 @@ std::vector<PerftestOutput> run_perftests(const PerftestRequest& request) {
   return outputs;
 }
 
-Document to_json(const PerftestRequest& request) { return to_document(request); }
-PerftestRequest perftest_request_from_json(const Document& document) {
-  return from_document<PerftestRequest>(document);
-}
-Document to_json(const std::vector<PerftestOutput>& outputs) { return to_document(outputs); }
-std::vector<PerftestOutput> perftest_outputs_from_json(const Document& document) {
-  return from_document<std::vector<PerftestOutput>>(document);
-}
+Document to_json(const PerftestRequest& request) { return write_fields(request); }
+void from_json(const Document& document, PerftestRequest& request) { read_fields(document, request); }
+Document to_json(const PerftestOutput& output) { return write_fields(output); }
+void from_json(const Document& document, PerftestOutput& output) { read_fields(document, output); }
 
-}  // namespace yoke
+}  // namespace yoke::link

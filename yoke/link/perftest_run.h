@@ -1,4 +1,4 @@
-// Runs perftest processes of one node side by side: one for each half, as it drives one device a process.
+// Runs perftest processes of one node side by side: one for each rail, as it drives one device a process.
 #pragma once
 #include <string>
 #include <vector>
@@ -6,7 +6,7 @@
 #include "yoke/base/document.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct PerftestRequest {
   std::vector<std::vector<std::string>> commands;
@@ -23,8 +23,8 @@ struct PerftestOutput {
 std::vector<PerftestOutput> run_perftests(const PerftestRequest& request);
 
 Document to_json(const PerftestRequest& request);
-PerftestRequest perftest_request_from_json(const Document& document);
-Document to_json(const std::vector<PerftestOutput>& outputs);
-std::vector<PerftestOutput> perftest_outputs_from_json(const Document& document);
+void from_json(const Document& document, PerftestRequest& request);
+Document to_json(const PerftestOutput& output);
+void from_json(const Document& document, PerftestOutput& output);
 
-}  // namespace yoke
+}  // namespace yoke::link

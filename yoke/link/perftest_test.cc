@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
@@ -96,4 +96,4 @@ TEST(Perftest, TheCommandNamesDeviceGidAndPeer) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

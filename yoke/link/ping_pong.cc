@@ -12,9 +12,9 @@
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
-#include "yoke/link/link_fields.h"
+#include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::link {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, PingRound& round) {
@@ -50,12 +50,12 @@ void visit_fields(Visitor& visit, PingOutcome& outcome) {
 
 namespace {
 
-// Longer than the round trip of the largest message on the slowest half that is worth measuring.
+// Longer than the round trip of the largest message on the slowest rail that is worth measuring.
 constexpr Seconds kAnswerLimit{2};
 // Long enough for any answer on a healthy link, where waking a sleeper would be most of what is measured.
 constexpr auto kSpin = std::chrono::microseconds(300);
 // Who spun in vain stands perhaps on the very core that the other end needs: it then sleeps for some messages.
-constexpr int kSleepsAfterVain = 8;
+constexpr int kSleepsAfterFruitlessSpin = 8;
 // A lost message costs a fifth of a second: a bad link shows in few of them.
 constexpr Seconds kRoundLimit{1};
 // In place of a message's number: the round is over.
@@ -86,7 +86,7 @@ class Talker {
         sleep(deadline);
       } else if (real_clock().now() > spin_end) {
         spins = false;
-        sleeps_left_ = kSleepsAfterVain;
+        sleeps_left_ = kSleepsAfterFruitlessSpin;
       }
     }
   }
@@ -168,7 +168,7 @@ std::vector<PingRound> usual_ping_rounds() {
 
 PingOutcome ping(const PingRequest& request) {
   check_rounds(request.rounds);
-  Socket socket = connect_on_half(request.from, request.to, request.token, Deadline::after(kConnectLimit));
+  Socket socket = connect_on_rail(request.from, request.to, request.token, Deadline::after(kConnectLimit));
   Talker talker(socket);
   std::vector<PingResult> rows;
   for (const PingRound& round : request.rounds) rows.push_back(ping_round(talker, socket.peer(), round));
@@ -179,7 +179,7 @@ PingOutcome ping(const PingRequest& request) {
 
 PingOutcome answer_pings(Socket& listener, const PingRequest& request) {
   check_rounds(request.rounds);
-  Socket socket = accept_on_half(listener, request.token, Deadline::after(kAcceptLimit));
+  Socket socket = accept_on_rail(listener, request.token, Deadline::after(kAcceptLimit));
   Talker talker(socket);
   for (const PingRound& round : request.rounds) {
     std::vector<std::byte> message(static_cast<std::size_t>(round.size));
@@ -193,10 +193,10 @@ PingOutcome answer_pings(Socket& listener, const PingRequest& request) {
   return talker.outcome();
 }
 
-Document to_json(const PingRequest& request) { return to_document(request); }
-PingRequest ping_request_from_json(const Document& document) { return from_document<PingRequest>(document); }
+Document to_json(const PingRequest& request) { return write_fields(request); }
+void from_json(const Document& document, PingRequest& request) { read_fields(document, request); }
 Document to_json(const PingResult& result) { return write_fields(result); }
 Document to_json(const PingOutcome& outcome) { return write_fields(outcome); }
-PingOutcome ping_outcome_from_json(const Document& document) { return read_fields<PingOutcome>(document); }
+void from_json(const Document& document, PingOutcome& outcome) { read_fields(document, outcome); }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -1,7 +1,7 @@
-// How long a message takes to the other end of a half: one socket, a message there and the same back, thousands of
-// times, or until the round has taken long enough. What is told is half of the round trip, as ib_write_lat tells it.
-// Every answer is checked to be the one that belongs to its question. Both ends spin for a while before they sleep, as
-// the collectives do.
+// How long a message takes to the other end of a rail: one socket, a message there and the same back, thousands of
+// times, or until the round has taken long enough. What is reported is half of the round trip, as ib_write_lat tells
+// it. Every answer is checked to be the one that belongs to its question. Both ends spin for a while before they sleep,
+// as the collectives do.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,9 +9,9 @@
 
 #include "yoke/base/document.h"
 #include "yoke/base/units.h"
-#include "yoke/link/half_socket.h"
+#include "yoke/link/rail_socket.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct PingRound {
   std::int64_t size = 8;  // bytes, at least 8
@@ -21,7 +21,7 @@ struct PingRound {
 
 struct PingRequest {
   std::string token;
-  HalfPlace from;
+  RailPlace from;
   Endpoint to;
   std::vector<PingRound> rounds;
 };
@@ -46,9 +46,9 @@ PingOutcome ping(const PingRequest& request);
 PingOutcome answer_pings(Socket& listener, const PingRequest& request);
 
 Document to_json(const PingRequest& request);
-PingRequest ping_request_from_json(const Document& document);
+void from_json(const Document& document, PingRequest& request);
 Document to_json(const PingResult& result);
 Document to_json(const PingOutcome& outcome);
-PingOutcome ping_outcome_from_json(const Document& document);
+void from_json(const Document& document, PingOutcome& outcome);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -10,7 +10,7 @@
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 std::string text_of(const std::string& file) {
@@ -78,4 +78,4 @@ double taken_share(const ProcessorLoad& load, double own) {
   return std::clamp(std::max(others / load.cores, load.throttled), 0.0, 1.0);
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -1,6 +1,6 @@
-// How busy this machine's processors are in a window of time, so that a rate that was measured meanwhile can be judged
-// fairly: what other programs took, what the host of a virtual machine took (steal), and how long our cgroup was held
-// back.
+// How busy this machine's processors are in a window of time, so that a rate that was measured meanwhile can be
+// evaluated fairly: what other programs took, what the host of a virtual machine took (steal), and how long our cgroup
+// was held back.
 //
 //   const ProcessorTimes before = read_processor_times();
 //   … the window …
@@ -12,7 +12,7 @@
 #include "yoke/base/clock.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::link {
 
 // Since the machine started.
 struct ProcessorTimes {
@@ -39,4 +39,4 @@ ProcessorLoad load_between(const ProcessorTimes& before, const ProcessorTimes& a
 // The share of the processors that we could not have, while our programs there used `own` cores.
 double taken_share(const ProcessorLoad& load, double own);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
@@ -49,4 +49,4 @@ TEST(ProcessorLoad, ThisMachineSeesAProgramThatSpins) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

@@ -7,7 +7,7 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::link {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, NamedCount& count) {
@@ -90,6 +90,6 @@ std::optional<RdmaPort> find_rdma_port(const FileTree& tree, const std::string& 
 }
 
 Document to_json(const RdmaPort& port) { return write_fields(port); }
-RdmaPort rdma_port_from_json(const Document& document) { return read_fields<RdmaPort>(document); }
+void from_json(const Document& document, RdmaPort& port) { read_fields(document, port); }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -11,7 +11,7 @@
 #include "yoke/base/file_tree.h"
 #include "yoke/base/ip.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct NamedCount {
   std::string name;
@@ -22,7 +22,7 @@ struct NamedCount {
 struct RdmaPort {
   std::string device;  // "rocep1s0f0"
   bool active = false;
-  std::optional<int> gid_index;          // of RoCE v2 and the half's own address; absent: the half has none
+  std::optional<int> gid_index;          // of RoCE v2 and the rail's own address; absent: the rail has none
   std::vector<NamedCount> error_counts;  // only those that tell of damage, by name
   friend bool operator==(const RdmaPort&, const RdmaPort&) = default;
 };
@@ -31,6 +31,6 @@ struct RdmaPort {
 std::optional<RdmaPort> find_rdma_port(const FileTree& tree, const std::string& interface, Ipv4 address);
 
 Document to_json(const RdmaPort& port);
-RdmaPort rdma_port_from_json(const Document& document);
+void from_json(const Document& document, RdmaPort& port);
 
-}  // namespace yoke
+}  // namespace yoke::link

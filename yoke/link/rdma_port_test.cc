@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
-// A Spark's two halves of port 0; the second one's table has drifted by one slot.
-MemoryTree two_halves() {
+// A Spark's two rails of port 0; the second one's table has drifted by one slot.
+MemoryTree two_rails() {
   MemoryTree tree;
   const auto add = [&](const std::string& device, const std::string& interface, const std::string& gid, int index) {
     const std::string port = "/sys/class/infiniband/" + device + "/ports/1/";
@@ -31,7 +31,7 @@ MemoryTree two_halves() {
 }
 
 TEST(RdmaPort, IsFoundByItsInterfaceAndItsGidByTheAddress) {
-  const MemoryTree tree = two_halves();
+  const MemoryTree tree = two_rails();
   const auto first = find_rdma_port(tree, "enp1s0f0np0", *parse_ipv4("192.168.100.1"));
   ASSERT_TRUE(first);
   EXPECT_EQ(first->device, "rocep1s0f0");
@@ -40,23 +40,23 @@ TEST(RdmaPort, IsFoundByItsInterfaceAndItsGidByTheAddress) {
   const auto second = find_rdma_port(tree, "enP2p1s0f0np0", *parse_ipv4("192.168.101.1"));
   ASSERT_TRUE(second);
   EXPECT_EQ(second->gid_index, 4) << "the index is looked up, never assumed to be 3";
-  EXPECT_EQ(rdma_port_from_json(to_json(*second)), *second);
+  EXPECT_EQ(from_json<RdmaPort>(to_json(*second)), *second);
 }
 
-TEST(RdmaPort, CountsOnlyWhatTellsOfDamage) {
-  const auto port = find_rdma_port(two_halves(), "enp1s0f0np0", *parse_ipv4("192.168.100.1"));
+TEST(RdmaPort, CountsOnlyWhatShowsDamage) {
+  const auto port = find_rdma_port(two_rails(), "enp1s0f0np0", *parse_ipv4("192.168.100.1"));
   EXPECT_EQ(port->error_counts, (std::vector<NamedCount>{{"symbol_error", 7}, {"out_of_sequence", 0}}));
 }
 
 TEST(RdmaPort, AbsentIsAValue) {
-  MemoryTree tree = two_halves();
+  MemoryTree tree = two_rails();
   EXPECT_EQ(find_rdma_port(tree, "enP7s7", {}), std::nullopt);
   EXPECT_EQ(find_rdma_port(MemoryTree{}, "enp1s0f0np0", {}), std::nullopt);
   EXPECT_EQ(find_rdma_port(tree, "enp1s0f0np0", *parse_ipv4("192.168.7.7"))->gid_index, std::nullopt)
-      << "an unaddressed half has no GID to use";
+      << "an unaddressed rail has no GID to use";
   tree.add_file("/sys/class/infiniband/rocep1s0f0/ports/1/state", "1: DOWN\n");
   EXPECT_FALSE(find_rdma_port(tree, "enp1s0f0np0", {})->active);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

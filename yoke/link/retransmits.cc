@@ -3,9 +3,9 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "yoke/link/half_socket.h"
+#include "yoke/link/rail_socket.h"
 
-namespace yoke {
+namespace yoke::link {
 
 std::int64_t retransmits_of(const Socket& socket) {
   tcp_info told{};
@@ -14,4 +14,4 @@ std::int64_t retransmits_of(const Socket& socket) {
   return std::int64_t{told.tcpi_total_retrans} - told.tcpi_dsack_dups;
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

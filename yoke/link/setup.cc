@@ -5,12 +5,13 @@
 #include <algorithm>
 
 #include "yoke/base/error.h"
+#include "yoke/base/fields.h"
 #include "yoke/base/result.h"
 #include "yoke/link/node_answers.h"
 #include "yoke/link/pairs.h"
 #include "yoke/link/setup_plan.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
@@ -19,13 +20,13 @@ constexpr Seconds kLookLimit{60};
 // Beyond the slowest step, `netplan apply`.
 constexpr Seconds kStepLimit{180};
 
-void undo(Node& node, const UndoRequest& request) { node.ask("undo", to_json(request), kStepLimit); }
+void undo(fleet::Node& node, const UndoRequest& request) { node.ask("undo", to_json(request), kStepLimit); }
 
 }  // namespace
 
-LinkSetup::LinkSetup(const Cluster& cluster, SudoPassword* password)
-    : cluster_(cluster), fleet_(cluster.nodes, {.rights = AgentRights::kRoot, .password = password}) {
-  pairs_of(cluster, {});  // throws where the file does not tell the halves
+LinkSetup::LinkSetup(const spec::Cluster& cluster, fleet::SudoPassword* password, ShellPins shell)
+    : cluster_(cluster), fleet_(cluster.nodes, {.rights = agent::AgentRights::kRoot, .password = password}) {
+  pairs_of(cluster, {});  // throws where the file does not tell the rails
   fleet_.reach_all();
   ask_facts();
   for (std::size_t node = 0; node < fleet_.size(); ++node) {
@@ -36,7 +37,7 @@ LinkSetup::LinkSetup(const Cluster& cluster, SudoPassword* password)
     if (facts_[node].host_keys.empty()) {
       notices_.push_back(fmt::format("{} has no host keys in /etc/ssh: they cannot be made known to the others", name));
     }
-    for (Step& step : node_steps(cluster_, node, facts_[node])) steps_.push_back({node, name, std::move(step)});
+    for (Step& step : node_steps(cluster_, node, facts_[node], shell)) steps_.push_back({node, name, std::move(step)});
   }
   first_ssh_step_ = steps_.size();
   for (PlannedStep& step : plan_ssh()) steps_.push_back(std::move(step));
@@ -44,12 +45,12 @@ LinkSetup::LinkSetup(const Cluster& cluster, SudoPassword* password)
 }
 
 void LinkSetup::ask_facts() {
-  facts_ = all_or_throw(at_once(fleet_.size(), {}, [&](std::size_t node) {
+  facts_ = fleet::all_or_throw(fleet::at_once(fleet_.size(), {}, [&](std::size_t node) {
     SetupQuestion question{
         .address = cluster_.nodes[node].address, .ssh_address = fleet_[node].look().reached_at, .interfaces = {}};
-    for (const Half& half : cluster_.nodes[node].halves) question.interfaces.push_back(half.interface);
+    for (const spec::Rail& rail : cluster_.nodes[node].rails) question.interfaces.push_back(rail.interface);
     const Document answer = fleet_[node].ask("setup-facts", to_json(question), kLookLimit);
-    return checked_facts(setup_facts_from_json(answer), fleet_[node].name());
+    return checked_facts(from_json<SetupFacts>(answer), fleet_[node].name());
   }));
 }
 
@@ -64,7 +65,7 @@ std::vector<PlannedStep> LinkSetup::plan_ssh() {
 }
 
 void LinkSetup::look(PlannedStep& step) {
-  StepLook look = step_look_from_json(fleet_[step.node].ask("look-at-step", to_json(step.step), kLookLimit));
+  StepLook look = from_json<StepLook>(fleet_[step.node].ask("look-at-step", to_json(step.step), kLookLimit));
   step.satisfied = look.satisfied;
   step.commands = std::move(look.commands);
 }
@@ -88,7 +89,7 @@ void LinkSetup::perform_steps(const std::function<void(const PlannedStep&, std::
   }
 }
 
-std::string LinkSetup::take_back(const std::vector<std::size_t>& marks) noexcept {
+std::string LinkSetup::undo_steps_since(const std::vector<std::size_t>& marks) noexcept {
   std::string failures;
   for (std::size_t node = fleet_.size(); node-- > 0;) {
     const auto undone = try_to([&] { undo(fleet_[node], {.mark = marks[node]}); });
@@ -106,7 +107,7 @@ void LinkSetup::perform(const std::function<void(const PlannedStep&, std::size_t
     if (error.code() == ErrorCode::kInterrupted) {
       throw Error(error.code(), error.message(), "'yoke link undo' takes back what was done");
     }
-    const std::string failures = take_back(marks);
+    const std::string failures = undo_steps_since(marks);
     std::string message = error.message();
     for (const std::string& where : error.context()) message += ", " + where;
     message += failures.empty() ? "; all that was done is undone" : "; not all could be undone" + failures;
@@ -114,10 +115,12 @@ void LinkSetup::perform(const std::function<void(const PlannedStep&, std::size_t
   }
 }
 
-std::vector<UndoRecord> undo_records(Node& node) {
-  return undo_records_from_json(node.ask("records", Document::null(), kLookLimit));
+std::vector<UndoRecord> undo_records(fleet::Node& node) {
+  return from_json<std::vector<UndoRecord>>(node.ask("records", Document::null(), kLookLimit));
 }
 
-void undo_all(Node& node, UndoConflicts conflicts) { undo(node, {.force = conflicts == UndoConflicts::kTakeBack}); }
+void undo_all(fleet::Node& node, UndoConflicts conflicts) {
+  undo(node, {.force = conflicts == UndoConflicts::kOverwrite});
+}
 
-}  // namespace yoke
+}  // namespace yoke::link

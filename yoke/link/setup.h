@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "yoke/fleet/fleet.h"
+#include "yoke/link/environment_file.h"
 #include "yoke/link/setup_actions.h"
 #include "yoke/link/setup_facts.h"
 #include "yoke/link/step.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::link {
 
 struct PlannedStep {
   std::size_t node = 0;
@@ -28,7 +29,8 @@ struct PlannedStep {
 class LinkSetup {
  public:
   // Reads only; throws what keeps it from being done.
-  explicit LinkSetup(const Cluster& cluster, SudoPassword* password = nullptr);
+  explicit LinkSetup(const spec::Cluster& cluster, fleet::SudoPassword* password = nullptr,
+                     ShellPins shell = ShellPins::kNone);
 
   const std::vector<PlannedStep>& steps() const { return steps_; }
   std::size_t to_do() const;  // steps that are not so already
@@ -43,18 +45,18 @@ class LinkSetup {
   void ask_facts();
   void look(PlannedStep& step);
   void perform_steps(const std::function<void(const PlannedStep&, std::size_t number)>& on_done);
-  std::string take_back(const std::vector<std::size_t>& marks) noexcept;
+  std::string undo_steps_since(const std::vector<std::size_t>& marks) noexcept;
 
-  Cluster cluster_;
-  Fleet fleet_;
+  spec::Cluster cluster_;
+  fleet::Fleet fleet_;
   std::vector<SetupFacts> facts_;
   std::vector<PlannedStep> steps_;
   std::size_t first_ssh_step_ = 0;
   std::vector<std::string> notices_;
 };
 
-std::vector<UndoRecord> undo_records(Node& node);  // the newest first
-enum class UndoConflicts { kRefuse, kTakeBack };
-void undo_all(Node& node, UndoConflicts conflicts);
+std::vector<UndoRecord> undo_records(fleet::Node& node);  // the newest first
+enum class UndoConflicts { kRefuse, kOverwrite };
+void undo_all(fleet::Node& node, UndoConflicts conflicts);
 
-}  // namespace yoke
+}  // namespace yoke::link

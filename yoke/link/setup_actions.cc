@@ -6,7 +6,7 @@
 #include "yoke/link/setup_facts.h"
 #include "yoke/link/step_actions.h"
 
-namespace yoke {
+namespace yoke::link {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, StepLook& look) {
@@ -16,7 +16,7 @@ void visit_fields(Visitor& visit, StepLook& look) {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, UndoRecord& record) {
-  visit.required("says", record.says);
+  visit.required("description", record.description);
   visit.required("time", record.time);
   visit.required("done", record.done);
 }
@@ -27,46 +27,49 @@ void visit_fields(Visitor& visit, UndoRequest& request) {
   visit.required("force", request.force);
 }
 
-Document to_json(const StepLook& look) { return to_document(look); }
-StepLook step_look_from_json(const Document& document) { return from_document<StepLook>(document); }
-Document to_json(const std::vector<UndoRecord>& records) { return to_document(records); }
-std::vector<UndoRecord> undo_records_from_json(const Document& document) {
-  return from_document<std::vector<UndoRecord>>(document);
-}
-Document to_json(const UndoRequest& request) { return to_document(request); }
-UndoRequest undo_request_from_json(const Document& document) { return from_document<UndoRequest>(document); }
+Document to_json(const StepLook& look) { return write_fields(look); }
+void from_json(const Document& document, StepLook& look) { read_fields(document, look); }
+Document to_json(const UndoRecord& record) { return write_fields(record); }
+void from_json(const Document& document, UndoRecord& record) { read_fields(document, record); }
+Document to_json(const UndoRequest& request) { return write_fields(request); }
+void from_json(const Document& document, UndoRequest& request) { read_fields(document, request); }
 
-Document tell_setup_facts(const Document& question, AgentContext&) {
-  return to_json(look_for_setup(setup_question_from_json(question)));
+Document report_setup_facts(const Document& question, agent::AgentContext&) {
+  return to_json(find_setup(from_json<SetupQuestion>(question)));
 }
 
-// What netplan refuses is told before anything is done.
-Document look_at_step(const Document& question, AgentContext&) {
-  const Step step = step_from_json(question);
+// What netplan refuses is reported before anything is done.
+Document inspect_step(const Document& question, agent::AgentContext&) {
+  const Step step = from_json<Step>(question);
   const auto action = make_step_action(step);
   const bool satisfied = action->satisfied();
-  if (step.kind == StepKind::kNetplan && !satisfied) validate_netplan(step.content, step.path);
+  if (step.kind == StepKind::kNetplan && !satisfied) {
+    // Under the journal's lock: an undo that comes while a killed setup's look is still under way waits for its end,
+    // and then finds what it left.
+    const Journal journal(kJournalFolder);
+    validate_netplan(step.content, step.path);
+  }
   return to_json(StepLook{satisfied, satisfied ? std::vector<std::string>{} : action->commands()});
 }
 
-Document do_step(const Document& question, AgentContext&) {
-  return Document::boolean(Journal(kJournalFolder).perform(step_from_json(question)));
+Document do_step(const Document& question, agent::AgentContext&) {
+  return Document::boolean(Journal(kJournalFolder).perform(from_json<Step>(question)));
 }
 
-Document list_records(const Document&, AgentContext&) {
+Document list_records(const Document&, agent::AgentContext&) {
   std::vector<UndoRecord> list;
   const Journal journal(kJournalFolder);
   for (auto record = journal.records().rbegin(); record != journal.records().rend(); ++record) {
-    list.push_back({record->step.says, record->time, record->after.kind != Document::Kind::kNull});
+    list.push_back({record->step.description, record->time, record->after.kind != Document::Kind::kNull});
   }
-  return to_json(list);
+  return to_document(list);
 }
 
-Document undo_steps(const Document& question, AgentContext&) {
+Document undo_steps(const Document& question, agent::AgentContext&) {
   Journal journal(kJournalFolder);
-  const UndoRequest request = undo_request_from_json(question);
-  journal.undo(request.mark, request.force ? UndoForce::kTakeBack : UndoForce::kNone);
+  const UndoRequest request = from_json<UndoRequest>(question);
+  journal.undo(request.mark, request.force ? UndoForce::kOverwrite : UndoForce::kNone);
   return Document::null();
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -5,7 +5,7 @@
 
 #include "yoke/agent/action.h"
 
-namespace yoke {
+namespace yoke::link {
 
 // Whether a step is so already, and what would be run.
 struct StepLook {
@@ -13,28 +13,28 @@ struct StepLook {
   std::vector<std::string> commands;
 };
 Document to_json(const StepLook& look);
-StepLook step_look_from_json(const Document& document);
+void from_json(const Document& document, StepLook& look);
 
 // What a node's journal holds.
 struct UndoRecord {
-  std::string says;
+  std::string description;
   std::string time;
   bool done = false;  // false: its step was cut short
 };
-Document to_json(const std::vector<UndoRecord>& records);
-std::vector<UndoRecord> undo_records_from_json(const Document& document);
+Document to_json(const UndoRecord& record);
+void from_json(const Document& document, UndoRecord& record);
 
 struct UndoRequest {
   std::size_t mark = 0;  // so many records stay
   bool force = false;    // what somebody else changed since is taken back, too
 };
 Document to_json(const UndoRequest& request);
-UndoRequest undo_request_from_json(const Document& document);
+void from_json(const Document& document, UndoRequest& request);
 
-Document tell_setup_facts(const Document& question, AgentContext& context);
-Document look_at_step(const Document& question, AgentContext& context);
-Document do_step(const Document& question, AgentContext& context);
-Document list_records(const Document& question, AgentContext& context);  // the newest first
-Document undo_steps(const Document& question, AgentContext& context);
+Document report_setup_facts(const Document& question, agent::AgentContext& context);
+Document inspect_step(const Document& question, agent::AgentContext& context);
+Document do_step(const Document& question, agent::AgentContext& context);
+Document list_records(const Document& question, agent::AgentContext& context);  // the newest first
+Document undo_steps(const Document& question, agent::AgentContext& context);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -6,11 +6,14 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/files.h"
 #include "yoke/base/process.h"
+#include "yoke/link/cabled_rails.h"
+#include "yoke/link/discover_node.h"
+#include "yoke/link/file_state.h"
 #include "yoke/link/interfaces.h"
 #include "yoke/link/rdma_port.h"
 #include "yoke/link/step_actions.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace fs = std::filesystem;
 
 template <class Visitor>
@@ -21,6 +24,7 @@ void visit_fields(Visitor& visit, SetupFacts& facts) {
   visit.optional("public_key", facts.public_key);
   visit.optional("host_keys", facts.host_keys);
   visit.optional("rdma_devices", facts.rdma_devices);
+  visit.optional("rails", facts.rails);
   visit.required("netplan", facts.netplan);
   visit.required("systemd", facts.systemd);
 }
@@ -54,17 +58,18 @@ std::string interface_with(const std::string& wanted) {
 
 }  // namespace
 
-SetupFacts look_for_setup(const SetupQuestion& question) {
+SetupFacts find_setup(const SetupQuestion& question) {
   SetupFacts facts{.management_interface = interface_with(question.address),
                    .ssh_address = question.ssh_address,
                    .ssh_interface = interface_with(question.ssh_address),
                    .public_key = {},
                    .host_keys = {},
                    .rdma_devices = {},
+                   .rails = {},
                    .netplan = is_installed("netplan"),
                    .systemd = fs::exists("/run/systemd/system")};
   const fs::path key = login_user().home / ".ssh/id_ed25519.pub";
-  if (fs::exists(key)) facts.public_key = std::string(trim(read_file(key)));
+  if (fs::exists(key)) facts.public_key = std::string(trim(read_if_there(key, login_user().owner)));
   for (const char* kind : {"ed25519", "ecdsa", "rsa"}) {
     const fs::path file = fs::path("/etc/ssh") / ("ssh_host_" + std::string(kind) + "_key.pub");
     if (fs::exists(file)) facts.host_keys.push_back(key_of(read_file(file)));
@@ -74,12 +79,13 @@ SetupFacts look_for_setup(const SetupQuestion& question) {
     const auto port = find_rdma_port(tree, interface, {});
     facts.rdma_devices.push_back(port ? port->device : "");
   }
+  for (CabledRail& rail : cabled_rails(inspect_interfaces({}))) facts.rails.push_back(std::move(rail.interface));
   return facts;
 }
 
-Document to_json(const SetupQuestion& question) { return to_document(question); }
-SetupQuestion setup_question_from_json(const Document& document) { return from_document<SetupQuestion>(document); }
-Document to_json(const SetupFacts& facts) { return to_document(facts); }
-SetupFacts setup_facts_from_json(const Document& document) { return from_document<SetupFacts>(document); }
+Document to_json(const SetupQuestion& question) { return write_fields(question); }
+void from_json(const Document& document, SetupQuestion& question) { read_fields(document, question); }
+Document to_json(const SetupFacts& facts) { return write_fields(facts); }
+void from_json(const Document& document, SetupFacts& facts) { read_fields(document, facts); }
 
-}  // namespace yoke
+}  // namespace yoke::link

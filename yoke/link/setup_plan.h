@@ -3,12 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "yoke/link/environment_file.h"
 #include "yoke/link/netplan.h"
 #include "yoke/link/setup_facts.h"
 #include "yoke/link/step.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::link {
 
 inline constexpr const char* kSettingsFile = "/etc/sysctl.d/60-yoke.conf";
 inline constexpr const char* kLimitsFile = "/etc/security/limits.d/60-yoke.conf";
@@ -19,14 +20,15 @@ struct RingRoute {
   std::string via;
   std::string interface;
 };
-std::vector<RingRoute> ring_routes(const Cluster& cluster, std::size_t node);
+std::vector<RingRoute> ring_routes(const spec::Cluster& cluster, std::size_t node);
 
 // Network, limits, environment and key pair of one node. Throws Error(kInvalid) for a cluster that cannot be set up.
-std::vector<Step> node_steps(const Cluster& cluster, std::size_t node, const SetupFacts& facts);
+std::vector<Step> node_steps(const spec::Cluster& cluster, std::size_t node, const SetupFacts& facts,
+                             ShellPins shell = ShellPins::kNone);
 
 // Who may log in, and whose host keys are known: of all other nodes. A key that is yet to be made is stood for by
 // kKeyToCome, for showing.
 inline constexpr const char* kKeyToCome = "(the public key that is made first)";
-std::vector<Step> ssh_steps(const Cluster& cluster, std::size_t node, const std::vector<SetupFacts>& facts);
+std::vector<Step> ssh_steps(const spec::Cluster& cluster, std::size_t node, const std::vector<SetupFacts>& facts);
 
-}  // namespace yoke
+}  // namespace yoke::link

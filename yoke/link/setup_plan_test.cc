@@ -10,7 +10,7 @@
 #include "yoke/link/cluster_testing.h"
 #include "yoke/link/environment_file.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 SetupFacts facts_of_a_spark() {
@@ -51,6 +51,18 @@ TEST(Netplan, WhatItLetsPassIsRefused) {
   EXPECT_ERROR(render_netplan(shared, 9000), ErrorCode::kInvalid, "are in one subnet");
 }
 
+TEST(SetupPlan, RefusesAFileThatOmitsACabledRail) {
+  spec::Cluster cluster = test_pair();
+  SetupFacts facts = facts_of_a_spark();
+  facts.rails = {"enp1s0f0np0", "enP2p1s0f0np0"};
+  EXPECT_NO_THROW(node_steps(cluster, 0, facts));
+  cluster.nodes[0].rails.pop_back();
+  facts.rdma_devices.pop_back();
+  EXPECT_ERROR(node_steps(cluster, 0, facts), ErrorCode::kInvalid, "enP2p1s0f0np0 of spark-1 has a cable");
+  cluster.nodes[0].unused = {{"enP2p1s0f0np0", "a test of one rail"}};
+  EXPECT_NO_THROW(node_steps(cluster, 0, facts));
+}
+
 TEST(RingRoutes, ThreeNodesReachEachOthersFarAddressesOverTheDirectCable) {
   const auto routes = ring_routes(test_ring(3), 0);
   // Node 1 shares cables 0 and 2; of node 2 it lacks the addresses on cable 1, of node 3 too.
@@ -59,7 +71,7 @@ TEST(RingRoutes, ThreeNodesReachEachOthersFarAddressesOverTheDirectCable) {
   EXPECT_EQ(routes[0].via, "192.168.100.2");
   EXPECT_EQ(routes[0].interface, "enp1s0f0np0");
   EXPECT_EQ(routes[1].to, "192.168.111.2/32");
-  EXPECT_EQ(routes[1].interface, "enP2p1s0f0np0") << "half B by half B";
+  EXPECT_EQ(routes[1].interface, "enP2p1s0f0np0") << "rail B by rail B";
   EXPECT_EQ(routes[2].to, "192.168.110.3/32");
   EXPECT_EQ(routes[2].interface, "enp1s0f1np1");
   EXPECT_TRUE(ring_routes(test_pair(), 0).empty());
@@ -86,7 +98,7 @@ TEST(SetupPlan, HasEveryPartInAnOrderThatCanBeUndone) {
       << "IPv6 addresses are recorded before IPv6 is switched off";
   EXPECT_EQ(std::count_if(steps.begin(), steps.end(), [](const Step& s) { return s.kind == StepKind::kInterface; }), 2);
   EXPECT_NE(place(StepKind::kKeyPair), steps.end());
-  for (const Step& step : steps) EXPECT_EQ(step_from_json(to_json(step)), step) << step.says;
+  for (const Step& step : steps) EXPECT_EQ(from_json<Step>(to_json(step)), step) << step.description;
   SetupFacts without = facts_of_a_spark();
   without.netplan = false;
   const auto bare = node_steps(test_pair(), 0, without);
@@ -103,13 +115,13 @@ TEST(SetupPlan, RefusesTheManagementInterfaceAndForeignSubnets) {
   EXPECT_ERROR(node_steps(test_pair(), 0, facts), ErrorCode::kInvalid, "ssh reaches spark-1 (192.168.0.1)");
   facts.ssh_address = "192.168.100.1";
   EXPECT_NO_THROW(node_steps(test_pair(), 0, facts)) << "it stays";
-  Cluster cluster = test_pair();
+  spec::Cluster cluster = test_pair();
   cluster.fabric->subnets = {*parse_ipv4_prefix("192.168.7.0/24"), *parse_ipv4_prefix("192.168.8.0/24")};
   EXPECT_ERROR(node_steps(cluster, 0, facts_of_a_spark()), ErrorCode::kInvalid, "is in none of fabric.subnets");
 }
 
 TEST(SetupPlan, OnlyPublicKeysTravelAndHostKeysArePinnedForEveryName) {
-  Cluster cluster = test_pair();
+  spec::Cluster cluster = test_pair();
   cluster.nodes[1].port = 2222;
   const auto steps = ssh_steps(cluster, 0, {facts_of_a_spark(), facts_of_a_spark()});
   ASSERT_EQ(steps.size(), 2U);
@@ -119,8 +131,8 @@ TEST(SetupPlan, OnlyPublicKeysTravelAndHostKeysArePinnedForEveryName) {
                                       "ssh-ed25519 AAAAhost"}));
 }
 
-TEST(EnvironmentFile, PinsBothHalvesExactlyAndNoGid) {
-  const Cluster cluster = test_pair();
+TEST(EnvironmentFile, PinsBothRailsExactlyAndNoGid) {
+  const spec::Cluster cluster = test_pair();
   const std::string text = render_environment(cluster, cluster.nodes[0], facts_of_a_spark());
   for (const char* line : {"\nNCCL_IB_HCA==rocep1s0f0:1,roceP2p1s0f0:1\n", "\nNCCL_SOCKET_IFNAME==enp1s0f0np0\n",
                            "\nGLOO_SOCKET_IFNAME=enp1s0f0np0\n", "\nUCX_NET_DEVICES=rocep1s0f0:1,roceP2p1s0f0:1\n",
@@ -131,8 +143,23 @@ TEST(EnvironmentFile, PinsBothHalvesExactlyAndNoGid) {
   EXPECT_EQ(text.find("MERGE_NICS"), std::string::npos);
 }
 
-TEST(EnvironmentFile, AHalfWithoutRdmaPinsNoHalfList) {
-  const Cluster cluster = test_pair();
+TEST(EnvironmentFile, AProfileLeavesWhatIsSetAndAServiceReadsTheSame) {
+  const spec::Cluster cluster = test_pair();
+  const std::string profile = render_profile(cluster, cluster.nodes[0], facts_of_a_spark());
+  const auto hca = [&](const std::string& before) {
+    return run({.argv = {"sh", "-c", before + "eval \"$1\"; echo \"$NCCL_IB_HCA\"", "sh", profile}}).out;
+  };
+  EXPECT_EQ(hca(""), "=rocep1s0f0:1,roceP2p1s0f0:1\n");
+  EXPECT_EQ(hca("NCCL_IB_HCA=mine; "), "mine\n");
+  EXPECT_NE(render_user_services(cluster, cluster.nodes[0], facts_of_a_spark())
+                .find("\nNCCL_IB_HCA=\"=rocep1s0f0:1,roceP2p1s0f0:1\"\n"),
+            std::string::npos);
+  const auto count = [&](ShellPins shell) { return node_steps(cluster, 0, facts_of_a_spark(), shell).size(); };
+  EXPECT_EQ(count(ShellPins::kLogins), count(ShellPins::kNone) + 2);
+}
+
+TEST(EnvironmentFile, ARailWithoutRdmaPinsNoRailList) {
+  const spec::Cluster cluster = test_pair();
   SetupFacts facts = facts_of_a_spark();
   facts.rdma_devices[1].clear();
   const std::string text = render_environment(cluster, cluster.nodes[0], facts);
@@ -141,7 +168,7 @@ TEST(EnvironmentFile, AHalfWithoutRdmaPinsNoHalfList) {
 }
 
 TEST(EnvironmentFile, ARingMeetsOverManagementAndNeverMergesPorts) {
-  const Cluster cluster = test_ring(3);
+  const spec::Cluster cluster = test_ring(3);
   const std::string text = render_environment(cluster, cluster.nodes[0], facts_of_a_spark());
   EXPECT_NE(text.find("\nNCCL_SOCKET_IFNAME==enP7s7\n"), std::string::npos) << text;
   EXPECT_NE(text.find("\nNCCL_IB_SUBNET_AWARE_ROUTING=1\n"), std::string::npos);
@@ -149,4 +176,4 @@ TEST(EnvironmentFile, ARingMeetsOverManagementAndNeverMergesPorts) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

@@ -2,12 +2,12 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::link {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, Step& step) {
   visit.required("kind", step.kind);
-  visit.required("says", step.says);
+  visit.required("description", step.description);
   visit.optional("path", step.path);
   visit.optional("content", step.content);
   visit.optional("lines", step.lines);
@@ -19,6 +19,6 @@ void visit_fields(Visitor& visit, Step& step) {
 }
 
 Document to_json(const Step& step) { return write_fields(step); }
-Step step_from_json(const Document& document) { return read_fields<Step>(document); }
+void from_json(const Document& document, Step& step) { read_fields(document, step); }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -8,7 +8,7 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::link {
 
 enum class StepKind {
   kFile,       // a file of ours, whole
@@ -28,7 +28,7 @@ constexpr auto enum_names(StepKind) {
 
 struct Step {
   StepKind kind = StepKind::kFile;
-  std::string says;  // for people: "address 192.168.100.1/24 and MTU 9000 on enp1s0f0np0"
+  std::string description;  // for people: "address 192.168.100.1/24 and MTU 9000 on enp1s0f0np0"
   // Files and key pairs; "~/" is the home of the user that ssh logged in. A setting's name ("net.ipv4.ip_forward").
   std::string path;
   std::string content;             // of a file; a setting's value
@@ -42,6 +42,6 @@ struct Step {
 };
 
 Document to_json(const Step& step);
-Step step_from_json(const Document& document);
+void from_json(const Document& document, Step& step);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -8,7 +8,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::link {
 
 std::unique_ptr<StepAction> make_step_action(const Step& step) {
   switch (step.kind) {
@@ -36,4 +36,4 @@ LoginUser login_user() {
   return {entry->pw_dir, {static_cast<int>(entry->pw_uid), static_cast<int>(entry->pw_gid)}};
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

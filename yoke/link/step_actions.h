@@ -9,7 +9,7 @@
 #include "yoke/link/file_state.h"
 #include "yoke/link/step.h"
 
-namespace yoke {
+namespace yoke::link {
 
 class StepAction {
  public:
@@ -27,6 +27,12 @@ class StepAction {
 
 std::unique_ptr<StepAction> make_step_action(const Step& step);
 
+// Scratch folders of steps. remove_abandoned_scratch() removes what a killed step left in them: a new private key, or a
+// copy of netplan's files.
+inline constexpr const char* kKeyScratch = "yoke-key";
+inline constexpr const char* kNetplanScratch = "yoke-netplan";
+void remove_abandoned_scratch();
+
 // The home of the user that ssh logged in, through sudo too.
 struct LoginUser {
   std::filesystem::path home;
@@ -42,4 +48,4 @@ std::unique_ptr<StepAction> make_setting_action(const Step& step);
 std::unique_ptr<StepAction> make_interface_action(const Step& step);
 std::unique_ptr<StepAction> make_route_action(const Step& step);
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -1,18 +1,19 @@
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
+#include "yoke/base/fields.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/result.h"
+#include "yoke/fleet/answers.h"
 #include "yoke/link/flows.h"
-#include "yoke/link/link_fields.h"
 #include "yoke/link/pair_transport.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
 
-// Beyond the agents' own limits for connecting and draining, so that theirs, which know more, are told.
+// Beyond the agents' own limits for connecting and draining, so that theirs, which know more, are reported.
 constexpr Seconds kTcpBeyond{20};
 constexpr Seconds kPingLimit{60};
 
@@ -23,55 +24,56 @@ class TcpTransport final : public PairTransport {
   TcpTransport(const PairNodes& nodes, const NodePair& pair, int streams)
       : nodes_(nodes), pair_(pair), streams_(streams) {}
 
-  LinkPhase move(LinkPhaseKind kind, const std::vector<HalfFlow>& flows, Seconds time) override {
+  LinkPhase move(LinkPhaseKind kind, const std::vector<RailFlow>& flows, Seconds time) override {
     const std::string token = random_token_hex(16);
     std::array<FlowRequest, 2> requests;
     for (FlowRequest& request : requests) request = {.token = token, .send = {}, .streams = streams_, .time = time};
     for (std::size_t receiver = 0; receiver < 2; ++receiver) {
-      std::vector<HalfPlace> places;
-      for (const HalfFlow& flow : flows) {
-        if (sender_of(flow.direction) != receiver) places.push_back(place(flow.half, receiver));
+      std::vector<RailPlace> places;
+      for (const RailFlow& flow : flows) {
+        if (sender_of(flow.direction) != receiver) places.push_back(place(flow.rail, receiver));
       }
       const std::vector<int> ports = listen(receiver, places);
       std::size_t next = 0;
-      for (const HalfFlow& flow : flows) {
+      for (const RailFlow& flow : flows) {
         if (sender_of(flow.direction) == receiver) continue;
         requests[1 - receiver].send.push_back(
-            {place(flow.half, 1 - receiver), {place(flow.half, receiver).address, ports.at(next++)}});
+            {place(flow.rail, 1 - receiver), {place(flow.rail, receiver).address, ports[next++]}});
       }
     }
     return rates_of(kind, flows, ask_both(requests, time));
   }
 
-  HalfLatency latency(std::size_t half) override {
+  RailLatency latency(std::size_t rail) override {
     PingRequest request{.token = random_token_hex(16),
-                        .from = place(half, 0),
-                        .to = {place(half, 1).address, listen(1, {place(half, 1)}).at(0)},
+                        .from = place(rail, 0),
+                        .to = {place(rail, 1).address, listen(1, {place(rail, 1)}).front()},
                         .rounds = usual_ping_rounds()};
     const std::uint32_t answering = nodes_[1]->begin("answer-pings", to_json(request));
     const std::uint32_t asking = nodes_[0]->begin("ping", to_json(request));
     const Deadline deadline = Deadline::after(kPingLimit);
-    const auto asked = try_to([&] { return ping_outcome_from_json(nodes_[0]->answer(asking, deadline)); });
-    const auto answered = try_to([&] { return ping_outcome_from_json(nodes_[1]->answer(answering, deadline)); });
+    const auto asked = try_to([&] { return from_json<PingOutcome>(nodes_[0]->answer(asking, deadline)); });
+    const auto answered = try_to([&] { return from_json<PingOutcome>(nodes_[1]->answer(answering, deadline)); });
     if (!asked) throw asked.error();
     if (!answered) throw answered.error();
-    return {.half = pair_.halves[half].name,
+    return {.rail = pair_.rails[rail].name,
             .rows = asked->rows,
             .sent = {{nodes_[0]->name(), asked->messages, asked->resent},
                      {nodes_[1]->name(), answered->messages, answered->resent}}};
   }
 
  private:
-  const HalfPlace& place(std::size_t half, std::size_t node) const {
-    return node == 0 ? pair_.halves[half].a : pair_.halves[half].b;
+  const RailPlace& place(std::size_t rail, std::size_t node) const {
+    return node == 0 ? pair_.rails[rail].a : pair_.rails[rail].b;
   }
 
-  std::vector<int> listen(std::size_t node, const std::vector<HalfPlace>& places) {
-    return from_document<std::vector<int>>(nodes_[node]->ask("listen", to_document(places), 10_s));
+  std::vector<int> listen(std::size_t node, const std::vector<RailPlace>& places) {
+    return fleet::list_of<int>(nodes_[node]->ask("listen", to_document(places), 10_s), places.size(), "ports",
+                               *nodes_[node]);
   }
 
-  // Both answers are taken before an error is told: the one that could not connect knows more than the one that waited
-  // for it.
+  // Both answers are taken before an error is reported: the one that could not connect knows more than the one that
+  // waited for it.
   std::array<FlowOutcome, 2> ask_both(const std::array<FlowRequest, 2>& requests, Seconds time) {
     std::array<std::uint32_t, 2> asked{};
     for (std::size_t i = 0; i < 2; ++i) asked[i] = nodes_[i]->begin("move", to_json(requests[i]));
@@ -79,7 +81,7 @@ class TcpTransport final : public PairTransport {
     std::array<FlowOutcome, 2> outcomes;
     std::optional<Error> failure;
     for (std::size_t i = 0; i < 2; ++i) {
-      const auto outcome = try_to([&] { return flow_outcome_from_json(nodes_[i]->answer(asked[i], deadline)); });
+      const auto outcome = try_to([&] { return from_json<FlowOutcome>(nodes_[i]->answer(asked[i], deadline)); });
       if (outcome) {
         outcomes[i] = *outcome;
       } else if (!failure || !requests[i].send.empty()) {
@@ -87,26 +89,30 @@ class TcpTransport final : public PairTransport {
       }
     }
     if (failure) throw *failure;
+    for (std::size_t i = 0; i < 2; ++i) {
+      fleet::require_count(outcomes[i].sent.size(), requests[i].send.size(), "sent flows", *nodes_[i]);
+      fleet::require_count(outcomes[i].received.size(), requests[1 - i].send.size(), "received flows", *nodes_[i]);
+    }
     return outcomes;
   }
 
-  LinkPhase rates_of(LinkPhaseKind kind, const std::vector<HalfFlow>& flows,
+  LinkPhase rates_of(LinkPhaseKind kind, const std::vector<RailFlow>& flows,
                      const std::array<FlowOutcome, 2>& outcomes) const {
     LinkPhase phase{.kind = kind};
     std::array<std::size_t, 2> sent{}, received{};
-    for (const HalfFlow& flow : flows) {
+    for (const RailFlow& flow : flows) {
       const std::size_t from = sender_of(flow.direction);
       const std::size_t to = 1 - from;
-      const SentFlow& out = outcomes[from].sent.at(sent[from]++);
-      const ReceivedFlow& in = outcomes[to].received.at(received[to]++);
+      const SentFlow& out = outcomes[from].sent[sent[from]++];
+      const ReceivedFlow& in = outcomes[to].received[received[to]++];
       if (out.bytes != in.bytes) {
         throw Error(
             ErrorCode::kUnavailable,
-            fmt::format("{} sent {} bytes over half {}, of which {} arrived at {} in time", nodes_[from]->name(),
-                        out.bytes, pair_.halves[flow.half].name, in.bytes, nodes_[to]->name()));
+            fmt::format("{} sent {} bytes over rail {}, of which {} arrived at {} in time", nodes_[from]->name(),
+                        out.bytes, pair_.rails[flow.rail].name, in.bytes, nodes_[to]->name()));
       }
       const BytesPerSecond rate = Bytes{in.window_bytes} / outcomes[to].window;
-      phase.rates.push_back({pair_.halves[flow.half].name, nodes_[from]->name(), nodes_[to]->name(),
+      phase.rates.push_back({pair_.rails[flow.rail].name, nodes_[from]->name(), nodes_[to]->name(),
                              to_bits_per_second(rate), out.retransmits});
     }
     for (std::size_t i = 0; i < 2; ++i) {
@@ -129,4 +135,4 @@ std::unique_ptr<PairTransport> make_tcp_transport(const PairNodes& nodes, const 
   return std::make_unique<TcpTransport>(nodes, pair, streams);
 }
 
-}  // namespace yoke
+}  // namespace yoke::link

@@ -11,17 +11,17 @@
 #include "yoke/link/measuring_actions.h"
 #include "yoke/link/ping_pong.h"
 
-namespace yoke {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
 
-const HalfPlace kHere{"127.0.0.1", "lo"};
+const RailPlace kHere{"127.0.0.1", "lo"};
 
 TEST(LinkTraffic, WhatIsSentArrivesAndTheWindowIsFull) {
   std::vector<Socket> listeners, nobody;
-  listeners.push_back(listen_on_half(kHere));
-  listeners.push_back(listen_on_half(kHere));
+  listeners.push_back(listen_on_rail(kHere));
+  listeners.push_back(listen_on_rail(kHere));
   const FlowRequest receive{.token = "secret", .send = {}, .streams = 2, .time = {0.2}};
   FlowRequest send = receive;
   for (const Socket& listener : listeners) send.send.push_back({kHere, listener.local()});
@@ -40,18 +40,34 @@ TEST(LinkTraffic, WhatIsSentArrivesAndTheWindowIsFull) {
 }
 
 TEST(LinkTraffic, AStrangerIsNotMeasured) {
-  Socket listener = listen_on_half(kHere);
+  Socket listener = listen_on_rail(kHere);
   Socket stranger = connect_tcp(listener.local(), {}, Deadline::after(2_s));
   stranger.send_all("terces", Deadline::after(1_s));
-  Socket friendly = connect_on_half(kHere, listener.local(), "secret", Deadline::after(2_s));
+  Socket friendly = connect_on_rail(kHere, listener.local(), "secret", Deadline::after(2_s));
   friendly.send_all("hello", Deadline::after(1_s));
-  Socket accepted = accept_on_half(listener, "secret", Deadline::after(5_s));
+  Socket accepted = accept_on_rail(listener, "secret", Deadline::after(5_s));
   std::string heard(5, ' ');
   accepted.receive_exact(std::as_writable_bytes(std::span(heard)), Deadline::after(2_s));
   EXPECT_EQ(heard, "hello");
 }
 
-TEST(LinkTraffic, ANodeThatNobodyReachesIsToldInTime) {
+TEST(LinkTraffic, SilentStrangersKeepNobodyWaiting) {
+  Socket listener = listen_on_rail(kHere);
+  std::vector<Socket> unknown_nodes;
+  for (int i = 0; i < 20; ++i) unknown_nodes.push_back(connect_tcp(listener.local(), {}, Deadline::after(2_s)));
+  unknown_nodes.back().send_all("sec", Deadline::after(1_s));
+  const Instant begun = real_clock().now();
+  RailAcceptor acceptor(listener, "secret");
+  std::vector<Socket> friendly;
+  for (int i = 0; i < 2; ++i) {
+    friendly.push_back(connect_on_rail(kHere, listener.local(), "secret", Deadline::after(2_s)));
+  }
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(acceptor.next(Deadline::after(5_s)));
+  EXPECT_LT(to_seconds(real_clock().now() - begun).value, 5.0) << "each stranger may be silent for 2 s";
+  EXPECT_ERROR(acceptor.next(Deadline::after(100_ms)), ErrorCode::kTimeout, "waited too long for a connection");
+}
+
+TEST(LinkTraffic, ANodeThatNobodyReachesIsReportedInTime) {
   std::vector<Socket> nobody;
   const Endpoint closed = listen_tcp({"127.0.0.1", 0}).local();
   EXPECT_ERROR(move_bytes(nobody, {.token = "t", .send = {{kHere, closed}}, .streams = 1, .time = {0.1}}),
@@ -59,7 +75,7 @@ TEST(LinkTraffic, ANodeThatNobodyReachesIsToldInTime) {
 }
 
 TEST(LinkTraffic, PingsOfEverySizeComeBack) {
-  Socket listener = listen_on_half(kHere);
+  Socket listener = listen_on_rail(kHere);
   const PingRequest request{
       .token = "secret",
       .from = kHere,
@@ -89,11 +105,11 @@ TEST(LinkTraffic, PingsThatMakeNoSenseAreRefused) {
 }
 
 TEST(MeasuringActions, RefuseQuestionsThatMakeNoSense) {
-  AgentState state;
-  AgentContext context(state, [](std::string_view) {});
+  agent::AgentState state;
+  agent::AgentContext context(state, [](std::string_view) {});
   const Document seven = Document::number(std::int64_t{7});
   for (const auto action :
-       {tell_half_facts, listen_on_halves, move_on_halves, answer_pings_on_half, ping_on_half, run_perftest}) {
+       {report_rail_facts, listen_on_rails, move_on_rails, answer_pings_on_rail, ping_on_rail, run_perftest}) {
     const auto answer = try_to([&] { return action(seven, context); });
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code(), ErrorCode::kInvalid) << answer.error().message();
@@ -105,18 +121,18 @@ TEST(MeasuringActions, RefuseQuestionsThatMakeNoSense) {
 }
 
 TEST(MeasuringActions, ListenersStayForTheNextQuestion) {
-  AgentState state;
-  AgentContext context(state, [](std::string_view) {});
+  agent::AgentState state;
+  agent::AgentContext context(state, [](std::string_view) {});
   const Document place = Document::list(
       {Document::map({{"address", Document::string("127.0.0.1")}, {"interface", Document::string("lo")}})});
-  const Document ports = listen_on_halves(place, context);
+  const Document ports = listen_on_rails(place, context);
   ASSERT_EQ(ports.items.size(), 1U);
   const Endpoint to{"127.0.0.1", std::stoi(ports.items[0].text)};
   const PingRequest request{.token = "t", .from = kHere, .to = to, .rounds = {{.size = 8, .count = 3}}};
-  auto answering = std::async(std::launch::async, [&] { return answer_pings_on_half(to_json(request), context); });
-  const PingOutcome asked = ping_outcome_from_json(ping_on_half(to_json(request), context));
-  EXPECT_EQ(asked.messages, ping_outcome_from_json(answering.get()).messages);
+  auto answering = std::async(std::launch::async, [&] { return answer_pings_on_rail(to_json(request), context); });
+  const PingOutcome asked = from_json<PingOutcome>(ping_on_rail(to_json(request), context));
+  EXPECT_EQ(asked.messages, from_json<PingOutcome>(answering.get()).messages);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::link

@@ -10,7 +10,7 @@
 #include "yoke/base/units.h"
 #include "yoke/weights/model_files.h"
 
-namespace yoke {
+namespace yoke::models {
 
 struct ModelTextParts {
   std::string tokenizer;               // for people: "2048 tokens", or why there is none
@@ -18,7 +18,7 @@ struct ModelTextParts {
   std::string chat_template;           // "present", "none", or why it cannot be read
   bool has_chat_template = false;
 };
-ModelTextParts look_at_text(const std::filesystem::path& folder);
+ModelTextParts inspect_text(const std::filesystem::path& folder);
 
 // What one of so many ranks would hold.
 struct RankShare {
@@ -26,6 +26,6 @@ struct RankShare {
   Bytes weights;
   Bytes cache_per_token;  // in f32
 };
-std::vector<RankShare> rank_shares(const ModelFiles& files, int ranks_most);
+std::vector<RankShare> rank_shares(const weights::ModelFiles& files, int ranks_max);
 
-}  // namespace yoke
+}  // namespace yoke::models

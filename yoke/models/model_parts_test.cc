@@ -4,13 +4,13 @@
 
 #include "yoke/base/files.h"
 
-namespace yoke {
+namespace yoke::models {
 namespace {
 
 const std::filesystem::path kNanoModel = std::filesystem::path(YOKE_SOURCE_DIR) / "models/nano";
 
 TEST(ModelParts, SayWhatThereIsOfText) {
-  const ModelTextParts parts = look_at_text(kNanoModel);
+  const ModelTextParts parts = inspect_text(kNanoModel);
   ASSERT_TRUE(parts.tokens);
   EXPECT_EQ(parts.tokenizer, std::to_string(*parts.tokens) + " tokens");
   EXPECT_TRUE(parts.has_chat_template);
@@ -19,17 +19,17 @@ TEST(ModelParts, SayWhatThereIsOfText) {
 
 TEST(ModelParts, SayWhyThereIsNoText) {
   const ScratchDir folder;
-  EXPECT_EQ(look_at_text(folder.path()).tokenizer, "none: there is no tokenizer.json");
-  EXPECT_EQ(look_at_text(folder.path()).chat_template, "none");
+  EXPECT_EQ(inspect_text(folder.path()).tokenizer, "none: there is no tokenizer.json");
+  EXPECT_EQ(inspect_text(folder.path()).chat_template, "none");
   write_file_atomically(folder.path() / "tokenizer.json", "{");
-  const ModelTextParts parts = look_at_text(folder.path());
+  const ModelTextParts parts = inspect_text(folder.path());
   EXPECT_TRUE(parts.tokenizer.starts_with("unreadable: ")) << parts.tokenizer;
   EXPECT_FALSE(parts.tokens);
 }
 
 // Embedding and norms are held whole: so shares add up to more than the model, but each becomes smaller.
 TEST(ModelParts, ARanksShareShrinksWithTheirNumber) {
-  const ModelFiles files(kNanoModel);
+  const weights::ModelFiles files(kNanoModel);
   const std::vector<RankShare> shares = rank_shares(files, 16);
   ASSERT_GE(shares.size(), 2U);
   EXPECT_EQ(shares.front().ranks, 1);
@@ -42,4 +42,4 @@ TEST(ModelParts, ARanksShareShrinksWithTheirNumber) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::models

@@ -9,7 +9,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::ops {
 namespace {
 
 const Document* present(const Document* map, std::string_view key) {
@@ -22,7 +22,7 @@ float positive(const Document& scaling, std::string_view key) {
   if (found == nullptr) {
     throw Error(ErrorCode::kInvalid, fmt::format("{}: the rope scaling needs '{}'", scaling.where, key));
   }
-  const auto value = from_document<float>(*found);
+  const auto value = from_json<float>(*found);
   if (!(value > 0)) refuse_field(*found, "a positive number");
   return value;
 }
@@ -42,7 +42,7 @@ float llama3_frequency(float inverse, const Document& scaling) {
 
 std::string scaling_type(const Document* scaling) {
   for (const std::string_view key : {"rope_type", "type"}) {
-    if (const Document* const type = present(scaling, key)) return from_document<std::string>(*type);
+    if (const Document* const type = present(scaling, key)) return from_json<std::string>(*type);
   }
   return "default";
 }
@@ -55,7 +55,7 @@ Rope rope_from_config(const Document& config, std::int64_t head_width) {
   const Document* const scaling = parameters != nullptr ? parameters : present(&config, "rope_scaling");
   const Document* base = present(parameters, "rope_theta");
   if (base == nullptr) base = present(&config, "rope_theta");
-  const float theta = base != nullptr ? from_document<float>(*base) : 10000.0F;
+  const float theta = base != nullptr ? from_json<float>(*base) : 10000.0F;
   if (!(theta > 0)) refuse_field(*base, "a positive number");
   const std::string type = scaling_type(scaling);
   if (type != "default" && type != "linear" && type != "llama3") {
@@ -73,14 +73,9 @@ Rope rope_from_config(const Document& config, std::int64_t head_width) {
   return rope;
 }
 
-RopeAngles rope_angles(const Rope& rope, std::int64_t position) {
-  RopeAngles angles;
-  for (const float inverse : rope.inverse_frequencies) {
-    const float angle = static_cast<float>(position) * inverse;
-    angles.cosines.push_back(std::cos(angle));
-    angles.sines.push_back(std::sin(angle));
-  }
-  return angles;
+RopeAngle rope_angle(const Rope& rope, std::int64_t position, std::int64_t i) {
+  const float angle = static_cast<float>(position) * rope.inverse_frequencies[static_cast<std::size_t>(i)];
+  return {.cosine = std::cos(angle), .sine = std::sin(angle)};
 }
 
-}  // namespace yoke
+}  // namespace yoke::ops

@@ -8,7 +8,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::ops {
 namespace {
 
 Rope read(const std::string& config, std::int64_t width = 8) {
@@ -48,7 +48,7 @@ TEST(Rope, Llama3KeepsShortWavesAndStretchesLongOnes) {
   EXPECT_GT(between, 0);
 }
 
-TEST(Rope, WhatIsUnknownOrIncompleteIsTold) {
+TEST(Rope, WhatIsUnknownOrIncompleteIsReported) {
   EXPECT_ERROR(read(R"({"rope_scaling":{"rope_type":"yarn","factor":4.0}})"), ErrorCode::kUnsupported,
                "rope scaling 'yarn'");
   EXPECT_ERROR(read(R"({"rope_scaling":{"rope_type":"linear"}})"), ErrorCode::kInvalid, "needs 'factor'");
@@ -58,10 +58,9 @@ TEST(Rope, WhatIsUnknownOrIncompleteIsTold) {
 }
 
 TEST(Rope, AnglesAreThoseOfThePosition) {
-  const RopeAngles angles = rope_angles(read("{}"), 3);
-  EXPECT_FLOAT_EQ(angles.cosines[0], std::cos(3.0F));
-  EXPECT_FLOAT_EQ(angles.sines[1], std::sin(0.3F));
+  EXPECT_FLOAT_EQ(rope_angle(read("{}"), 3, 0).cosine, std::cos(3.0F));
+  EXPECT_FLOAT_EQ(rope_angle(read("{}"), 3, 1).sine, std::sin(0.3F));
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::ops

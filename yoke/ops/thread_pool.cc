@@ -1,85 +1,138 @@
 #include "yoke/ops/thread_pool.h"
 
-#include <sched.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "yoke/base/check.h"
 
-namespace yoke {
+namespace yoke::ops {
+namespace {
 
-int available_processors() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+// Both orders of the kernel's check and our store are safe: a word that has changed is not slept on.
+void sleep_on(std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+void wake_on(std::atomic<std::uint32_t>& word, int threads) {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
+}
+static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
 }
 
-ThreadPool::ThreadPool(int threads) {
+}  // namespace
+
+ThreadPool::ThreadPool(int threads, SpinPolicy::CoreSharing core_sharing)
+    : crowd_(core_sharing), patience_(core_sharing), parts_(static_cast<std::size_t>(std::max(threads, 1))) {
   YOKE_CHECK_GE(threads, 1);
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  for (std::size_t i = 1; i < parts_.size(); ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  started_.notify_all();
+  ending_ = true;
+  ++loops_;
+  wake_on(loops_, std::numeric_limits<int>::max());
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, const std::function<void(Range)>& piece) {
-  YOKE_CHECK(count >= 0 && grain >= 1, "{} by {}", count, grain);
-  const Loop loop{&piece, count, grain};
-  if (workers_.empty() || count <= grain) {  // waking others would cost more than it brings
-    if (count > 0) piece({0, count});
+void ThreadPool::run(const Loop& loop) {
+  YOKE_CHECK(loop.count >= 0 && loop.grain >= 1, "{} by {}", loop.count, loop.grain);
+  if (workers_.empty() || loop.count <= loop.grain) {  // waking others would cost more than it brings
+    if (loop.count > 0) loop.call(loop.piece, {0, loop.count});
     return;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    loop_ = loop;
-    next_ = 0;
-    failure_ = nullptr;
-    busy_ = static_cast<int>(workers_.size());
-    ++generation_;
-  }
-  started_.notify_all();
-  run_pieces(loop);
-  std::unique_lock lock(mutex_);
-  finished_.wait(lock, [&] { return busy_ == 0; });
-  if (failure_) std::rethrow_exception(failure_);
+  loop_ = loop;
+  cut(loop);
+  gate_ = kOpen;
+  ++loops_;
+  if (sleepers_ > 0) wake_on(loops_, std::numeric_limits<int>::max());
+  run_pieces(loop, 0);
+  wait_for_workers();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-void ThreadPool::run_pieces(const Loop& loop) {
+void ThreadPool::cut(const Loop& loop) {
+  const std::int64_t pieces = tensor::ceil_divide(loop.count, loop.grain);
+  const std::int64_t threads = std::ssize(parts_);
+  for (std::int64_t t = 0; t < threads; ++t) {
+    Part& part = parts_[static_cast<std::size_t>(t)];
+    part.next.store(pieces * t / threads * loop.grain, std::memory_order_relaxed);
+    part.end = std::min(loop.count, pieces * (t + 1) / threads * loop.grain);
+  }
+}
+
+void ThreadPool::run_pieces(const Loop& loop, std::size_t thread) {
   try {
-    for (;;) {
-      const std::int64_t begin = next_.fetch_add(loop.grain);
-      if (begin >= loop.count) return;
-      (*loop.piece)({begin, std::min(begin + loop.grain, loop.count)});
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      Part& part = parts_[(thread + i) % parts_.size()];
+      for (;;) {
+        const std::int64_t begin = part.next.fetch_add(loop.grain);
+        if (begin >= part.end) break;
+        loop.call(loop.piece, {begin, std::min(begin + loop.grain, part.end)});
+      }
     }
   } catch (...) {
-    next_ = loop.count;  // the other pieces are not begun
-    const std::lock_guard lock(mutex_);
+    for (Part& part : parts_) part.next = part.end;  // the other pieces are not begun
+    const std::lock_guard lock(failure_mutex_);
     if (!failure_) failure_ = std::current_exception();
   }
 }
 
-void ThreadPool::work() {
-  std::uint64_t seen = 0;
-  for (;;) {
-    Loop loop;
-    {
-      std::unique_lock lock(mutex_);
-      started_.wait(lock, [&] { return ending_ || generation_ != seen; });
-      if (ending_) return;
-      seen = generation_;
-      loop = loop_;
+void ThreadPool::wait_for_workers() {
+  std::uint32_t inside = gate_.fetch_and(~kOpen) & ~kOpen;
+  patience_.begin_operation();
+  while (inside != 0) {
+    if (patience_.spin()) {
+      relax();
+    } else {
+      caller_sleeps_ = true;
+      sleep_on(gate_, inside);
+      caller_sleeps_ = false;
+      patience_.slept();
     }
-    run_pieces(loop);
-    const std::lock_guard lock(mutex_);
-    if (--busy_ == 0) finished_.notify_one();
+    inside = gate_;
+  }
+  patience_.moved();
+}
+
+void ThreadPool::wait_for_loop(std::uint32_t seen, SpinPolicy& patience) {
+  patience.begin_operation();
+  while (loops_ == seen) {
+    if (patience.spin()) {
+      relax();
+      continue;
+    }
+    ++sleepers_;
+    sleep_on(loops_, seen);
+    --sleepers_;
+    patience.slept();
+  }
+  patience.moved();
+}
+
+void ThreadPool::work(std::size_t thread) {
+  SpinPolicy patience(crowd_);
+  std::uint32_t seen = 0;
+  for (;;) {
+    wait_for_loop(seen, patience);
+    seen = loops_;
+    if (ending_) return;
+    std::uint32_t gate = gate_;
+    while ((gate & kOpen) != 0 && !gate_.compare_exchange_weak(gate, gate + 1)) {
+    }
+    if ((gate & kOpen) == 0) continue;  // too late: the loop is done
+    run_pieces(loop_, thread);
+    if (--gate_ == 0 && caller_sleeps_) wake_on(gate_, 1);
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::ops

@@ -34,11 +34,48 @@ Cable spark_cable(int from, int from_port, std::string to, int to_port, int cabl
   return laid;
 }
 
+// Each port is two links of 100 Gb/s by breakout optics; three of a node's four lead to the three others.
+void cable_mesh(Cabling& cabling) {
+  constexpr int kMeshNodes = 4;
+  cabling.shape = "full mesh of four: each pair with a link of 100 Gb/s, ports split by breakout optics";
+  std::array<int, kMeshNodes> used{};  // halves of each node
+  for (int from = 0; from < kMeshNodes; ++from) {
+    for (int to = from + 1; to < kMeshNodes; ++to) {
+      const int from_half = used[static_cast<std::size_t>(from)]++;
+      const int to_half = used[static_cast<std::size_t>(to)]++;
+      const auto interface_of = [](int half) {
+        return std::string(kSparkInterfaces[static_cast<std::size_t>(half / 2)][static_cast<std::size_t>(half % 2)]);
+      };
+      Cable cable{.from = node_name(from),
+                  .from_port = from_half / 2,
+                  .to = node_name(to),
+                  .to_port = to_half / 2,
+                  .rails = {}};
+      cable.rails.push_back(
+          {.rail = rail_name(from_half % 2),
+           .from_interface = interface_of(from_half),
+           .to_interface = interface_of(to_half),
+           .subnet = fmt::format("192.168.{}.0/24", kSubnetFirst + static_cast<int>(cabling.cables.size()))});
+      cabling.cables.push_back(std::move(cable));
+    }
+  }
+  cabling.cables_in_all = static_cast<int>(cabling.cables.size());
+  cabling.notes.emplace_back(
+      "Against a switch it gains one hop less and needs none; it costs eight breakout optics, and two nodes alone have "
+      "100 Gb/s between them instead of 200. An all-reduce of all four is as fast: the NIC's 200 Gb/s are its limit in "
+      "both.");
+  cabling.notes.emplace_back(
+      "Against a ring of four no traffic takes two hops. Nobody has published a measurement of it: its rates are "
+      "derived.");
+  cabling.notes.emplace_back("'yoke link discover' recognises it; 'yoke link setup' does not address it.");
+}
+
 void cable_sparks(const Machines& machines, Cabling& cabling) {
   const int nodes = machines.nodes;
   const auto& cables = machines.facts->cables;
+  if (machines.is_mesh) return cable_mesh(cabling);
   cabling.approved.assign(cables.begin(), cables.end());
-  if (machines.topology == Topology::kSwitch) {
+  if (machines.topology == spec::Topology::kSwitch) {
     cabling.shape = "every node to a switch";
     cabling.cables_in_all = nodes;
     for (int node = 0; node < std::min(nodes, kNodesListed); ++node) {
@@ -71,7 +108,7 @@ void cable_sparks(const Machines& machines, Cabling& cabling) {
 }
 
 void cable_servers(const Machines& machines, Cabling& cabling) {
-  cabling.topology = Topology::kSwitch;
+  cabling.topology = spec::Topology::kSwitch;
   const int rails = std::max(machines.rails, 1);
   cabling.shape = rails > 1 ? fmt::format("{} rails: NIC k of every node to leaf switch k", rails)
                             : std::string("every node to a switch");
@@ -81,11 +118,14 @@ void cable_servers(const Machines& machines, Cabling& cabling) {
     Cable cable{
         .from = node_name(0), .from_port = rail, .to = fmt::format("leaf-{}", rail + 1), .to_port = 0, .rails = {}};
     cable.rails.push_back({.rail = rail_name(rail),
-                           .from_interface = "",
+                           .from_interface = fmt::format("NIC {} (mlx5_{})", rail, rail),
                            .to_interface = "",
                            .subnet = fmt::format("192.168.{}.0/24", kSubnetFirst + rail)});
     cabling.cables.push_back(std::move(cable));
   }
+  cabling.notes.emplace_back(
+      "Interface names differ by firmware: 'yoke probe' shows them. No list of approved cables is known for these "
+      "machines: take those of the switch's maker.");
   if (rails > 1) {
     cabling.notes.emplace_back(
         "GPU k talks to GPU k of other servers over rail k; traffic between rails goes over "
@@ -106,7 +146,7 @@ Cabling plan_cabling(const Machines& machines) {
   if (machines.nodes == 1) {
     cabling.shape = "nothing to cable: one machine";
   } else if (machines.exchange == Exchange::kTcp) {
-    cabling.topology = Topology::kSwitch;
+    cabling.topology = spec::Topology::kSwitch;
     cabling.shape = "the network that is there, by TCP: no RoCE below 20 Gb/s";
   } else if (machines.kind == HardwareClass::kGb10) {
     cable_sparks(machines, cabling);
@@ -138,7 +178,7 @@ std::string draw_svg(const Cabling& cabling, const Machines& machines) {
   const int shown = std::min(machines.nodes, kNodesListed);
   const double middle = 260;
   const double radius = shown == 1 ? 0 : 170;
-  const bool has_hub = cabling.topology == Topology::kSwitch && machines.nodes > 1;
+  const bool has_hub = cabling.topology == spec::Topology::kSwitch && machines.nodes > 1;
   std::string out = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 520 540\" font-family=\"sans-serif\" font-size=\"13\" "
       "text-anchor=\"middle\">\n<title>{} of {} nodes</title>\n",

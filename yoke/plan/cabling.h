@@ -23,11 +23,11 @@ struct Cable {
 };
 
 struct Cabling {
-  Topology topology = Topology::kDirect;
+  spec::Topology topology = spec::Topology::kDirect;
   std::string shape;  // "one cable", "ring (a full mesh)", …
   std::vector<Cable> cables;
   int cables_in_all = 0;  // of many nodes only the first are listed
-  std::vector<ApprovedCable> approved;
+  std::vector<spec::ApprovedCable> approved;
   std::vector<std::string> notes;
 };
 

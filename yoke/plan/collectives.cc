@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace yoke::plan {
 namespace {
@@ -26,10 +27,13 @@ double rate_over_nodes(Constant at2, Constant at4, int nodes, const Constants& c
 // Constants of GB10 units hold for a full-rate link; a slower one stretches the bytes.
 double gb10_seconds(const Machines& machines, int nodes, double bytes, const Constants& c) {
   const double slower = std::max(machines.facts->nic_limit.value / machines.link, 1.0);
+  // In a mesh nothing takes two hops, and three links of 100 Gb/s are more than the NIC carries: the rate of two nodes.
+  const int rate_nodes = machines.is_mesh ? 2 : nodes;
   switch (machines.exchange) {
     case Exchange::kOneShot:
       return start_over_nodes(Constant::kOneShotStart2, Constant::kOneShotStart4, nodes, c) * kMicro +
-             slower * bytes / (rate_over_nodes(Constant::kOneShotRate2, Constant::kOneShotRate4, nodes, c) * kGiga);
+             slower * bytes /
+                 (rate_over_nodes(Constant::kOneShotRate2, Constant::kOneShotRate4, rate_nodes, c) * kGiga);
     case Exchange::kNcclTests:
       return (c[Constant::kNcclTestsStart] + (nodes > 2 ? c[Constant::kNcclTestsStartPerNode] * (nodes - 2) : 0)) *
                  kMicro +
@@ -41,7 +45,7 @@ double gb10_seconds(const Machines& machines, int nodes, double bytes, const Con
       break;
   }
   return start_over_nodes(Constant::kNcclStart2, Constant::kNcclStart4, nodes, c) * kMicro +
-         slower * bytes / (rate_over_nodes(Constant::kNcclRate2, Constant::kNcclRate4, nodes, c) * kGiga);
+         slower * bytes / (rate_over_nodes(Constant::kNcclRate2, Constant::kNcclRate4, rate_nodes, c) * kGiga);
 }
 
 double tcp_seconds(const Machines& machines, int nodes, double bytes) {
@@ -58,8 +62,20 @@ double nvlink_seconds(const Machines& machines, int ranks, double bytes, const C
          2 * (n - 1) / n * bytes / rate;
 }
 
+// What was measured between these nodes. NCCL is measured outside a CUDA graph and used inside one: the published
+// difference of the two starts comes on top.
+std::optional<double> measured_seconds(const Machines& machines, int nodes, double bytes, const Constants& c) {
+  if (!machines.measured || machines.measured->all_reduce.empty() || nodes > machines.measured->nodes) return {};
+  const double seconds = curve_seconds(machines.measured->all_reduce, bytes);
+  if (machines.kind == HardwareClass::kCpu) return seconds;
+  if (machines.kind != HardwareClass::kGb10 || machines.measured->transport != "nccl") return {};
+  if (machines.exchange != Exchange::kNccl) return {};
+  return seconds + std::max(c[Constant::kNcclStart2] - c[Constant::kNcclTestsStart], 0.0) * kMicro;
+}
+
 // Reduce-scatter inside, all-reduce of the parts over the rails, all-gather inside.
 double between_nodes(const Machines& machines, const Group& group, double bytes, const Constants& c) {
+  if (const auto measured = measured_seconds(machines, group.nodes, bytes, c)) return *measured;
   if (machines.exchange == Exchange::kTcp) return tcp_seconds(machines, group.nodes, bytes);
   if (machines.kind == HardwareClass::kGb10) return gb10_seconds(machines, group.nodes, bytes, c);
   const double n = group.nodes;

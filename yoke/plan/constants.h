@@ -18,7 +18,9 @@ enum class Constant {
   // Decoding on a GB10: fractions of memory bandwidth, and fixed times.
   kEtaLlamaCpp,
   kEtaVllmFourBit,
+  kEtaVllmInt4Dense,
   kEtaVllmWide,
+  kEtaVllmWideMixture,
   kEtaTensorRtGb10,
   kEtaCacheGb10,
   kLayerGb10,
@@ -30,10 +32,15 @@ enum class Constant {
   kAcceptance,
   // Decoding on servers.
   kEtaHopper,
+  kEtaHopperFp4,
   kEtaBlackwell,
+  kEtaBlackwellFp4,
   kLayerServer,
-  kLayerServerMixture,
+  kLayerTensorRt,
+  kLayerHopperMixture,
+  kLayerBlackwellMixture,
   kStreamServer,
+  kStreamTensorRt,
   kNvlinkStart,
   kNvlinkStartPerDoubling,
   kNvlinkUse,
@@ -42,6 +49,7 @@ enum class Constant {
   kFullMfuFp8,
   kFullMfuFp4,
   kFullMfuMixture,
+  kFullMfuMixtureFp4,
   // Prefill.
   kPrefillQ8,
   kPrefillQ4,
@@ -52,6 +60,7 @@ enum class Constant {
   kPrefillBf16Gb10,
   kPrefillOverFabric,
   kPrefillMfuServer,
+  kPrefillMfuServerFp4,
   // Collectives between GB10 units: start and rate.
   kNcclStart2,
   kNcclStart4,
@@ -79,18 +88,32 @@ enum class Constant {
   kTrainTitanPipeline,
   kTrainLoraGb10,
   kTrainGb10,
-  kTrainMixture,
+  kTrainMixtureHopper,
+  kTrainMixtureBlackwell,
   // Images.
   kImageEager,
   kImageCompiled,
-  kImageEagerBlackwell,
+  kImageEagerBlock,
   kImageBf16Gb10,
   kImageFp4Gb10,
   kImageSplit,
   kImageRing,
-  // Plain processors.
-  kEtaCpu,
+  // Plain processors, by yoke's own engine: 'yoke bench calibrate' measures all of them.
+  kEtaCpu32,
+  kEtaCpu16,
+  kEtaCpu8,
+  kEtaCpu4,
+  kEtaCpu4Group32,
+  kEtaCpuFp4,
+  kEtaCpuCache,
   kLayerCpu,
+  kStepCpu,
+  kStepCpuRanks,
+  kPrefillCpu32,
+  kPrefillCpu16,
+  kPrefillCpu8,
+  kPrefillCpu4,
+  kPrefillCpuFp4,
   kCount,
 };
 inline constexpr std::size_t kConstantCount = static_cast<std::size_t>(Constant::kCount);
@@ -119,11 +142,18 @@ class Constants {
   }
   double peek(Constant id) const { return values_[static_cast<std::size_t>(id)]; }
   void set(Constant id, double value) { values_[static_cast<std::size_t>(id)] = value; }
+  // Measured on the machines that are planned for: it rests on them, not on published rows.
+  void set_measured(Constant id, double value) {
+    set(id, value);
+    measured_.set(static_cast<std::size_t>(id));
+  }
+  const ConstantSet& measured() const { return measured_; }
   const ConstantSet& used() const { return used_; }
   void forget_used() const { used_.reset(); }
 
  private:
   std::array<double, kConstantCount> values_{};
+  ConstantSet measured_;
   mutable ConstantSet used_;
 };
 

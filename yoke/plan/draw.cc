@@ -17,10 +17,6 @@ double arithmetic_rate(const DrawCase& c, const Constants& k) {
       return k[c.arithmetic == Arithmetic::kFp4 ? Constant::kImageFp4Gb10 : Constant::kImageBf16Gb10] * kTera;
     case HardwareClass::kCpu:
       return 0.5 * gpu.bf16;
-    case HardwareClass::kBlackwell:
-    case HardwareClass::kBlackwellUltra:
-      if (c.runner == ImageRunner::kEager) return k[Constant::kImageEagerBlackwell] * gpu.bf16;
-      break;
     default:
       break;
   }
@@ -28,9 +24,13 @@ double arithmetic_rate(const DrawCase& c, const Constants& k) {
   return k[c.runner == ImageRunner::kEager ? Constant::kImageEager : Constant::kImageCompiled] * peak;
 }
 
+bool has_launches(const DrawCase& c) {
+  return c.machines.kind != HardwareClass::kGb10 && c.machines.kind != HardwareClass::kCpu;
+}
+
 // Keys and values of every block that a rank must get from the others in a step, BF16.
 double step_bytes(const DrawCase& c) {
-  const double tokens = image_tokens(c.width, c.height) + static_cast<double>(c.model.text_tokens);
+  const double tokens = spec::image_tokens(c.width, c.height) + static_cast<double>(c.model.text_tokens);
   return static_cast<double>(c.model.blocks) * tokens * static_cast<double>(c.model.width) * 2;
 }
 
@@ -38,7 +38,7 @@ double step_bytes(const DrawCase& c) {
 
 DrawTime draw_time(const DrawCase& c, const Constants& k) {
   const double rate = arithmetic_rate(c, k);
-  const double flop = c.steps * step_flop(c.model, c.width, c.height) * c.batch;
+  const double flop = c.steps * spec::step_flop(c.model, c.width, c.height) * c.batch;
   const double pixels = c.width * c.height / (1024.0 * 1024.0);
   DrawTime time;
   const Group group = group_of(c.machines, c.gpus);
@@ -49,6 +49,11 @@ DrawTime draw_time(const DrawCase& c, const Constants& k) {
   }
   gain *= group.nodes;
   time.steps = flop / (rate * gain);
+  // Without a compiler one processor thread launches the kernels of each block: a faster GPU, or more of them, waits.
+  if (c.runner == ImageRunner::kEager && has_launches(c)) {
+    time.steps =
+        std::max(time.steps, c.steps * static_cast<double>(c.model.blocks) * k[Constant::kImageEagerBlock] * 1e-3);
+  }
   if (group.nodes > 1) {
     const double bytes = c.steps * c.batch * step_bytes(c) * (group.nodes - 1) / group.nodes * 2;
     const double seconds = bytes / bus_rate(c.machines, k);
@@ -65,7 +70,7 @@ double draw_memory(const DrawCase& c) {
     bytes += static_cast<double>(c.model.parts[i].parameters) * (i == 0 ? bits : 16) / 8;
   }
   // Activations of a step, and the VAE's: 128 channels of every pixel several times over in BF16.
-  const double tokens = image_tokens(c.width, c.height) + static_cast<double>(c.model.text_tokens);
+  const double tokens = spec::image_tokens(c.width, c.height) + static_cast<double>(c.model.text_tokens);
   return bytes + c.batch * (40 * tokens * std::max<double>(static_cast<double>(c.model.width), 2048) +
                             c.width * c.height * 128 * 2 * 6);
 }

@@ -9,7 +9,7 @@ enum class ImageRunner { kEager, kCompiled };
 enum class ImageSplit { kUlysses, kRing };
 
 struct DrawCase {
-  ImageModelFacts model;
+  spec::ImageModelFacts model;
   Arithmetic arithmetic = Arithmetic::kBf16;
   ImageRunner runner = ImageRunner::kCompiled;
   ImageSplit split = ImageSplit::kUlysses;

@@ -1,119 +1,20 @@
 #include "yoke/plan/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "yoke/base/error.h"
-#include "yoke/base/fields.h"
 #include "yoke/base/text.h"
+#include "yoke/plan/claim_words.h"
 
 namespace yoke::plan {
 namespace {
 
 constexpr std::size_t kClaimMax = 400;
 constexpr double kReachedMax = 95;  // percent of a peak: nothing that was ever measured came so near
-
-struct ClaimWords {
-  double value = 0;
-  std::string unit;
-  std::optional<ModelFacts> model;
-  std::optional<ImageModelFacts> image;
-  std::optional<Machines> machines;
-  const WeightFormat* format = nullptr;
-  std::optional<Engine> engine;
-  bool is_training = false;
-  bool is_prefill = false;
-  double requests = 1;
-};
-
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
-// "23,477" and "69.5"; nothing where the word is more than a number.
-std::optional<double> number_of(std::string_view word) {
-  std::string digits;
-  for (const char c : word) {
-    if (c != ',') digits += c;
-  }
-  double value = 0;
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (failure != std::errc{} || end != digits.data() + digits.size() || !(value > 0) || value > 1e12)
-    return std::nullopt;
-  return value;
-}
-
-bool is_unit(std::string_view word) {
-  return word == "tok/s" || word == "tokens/s" || word == "t/s" || word == "tps" || word == "s/image" ||
-         word == "tokens/sec";
-}
-
-bool take_machines(std::string_view word, ClaimWords& words) {
-  const auto parsed = try_to([&] { return parse_machines(word); });
-  if (!parsed) return false;
-  words.machines = *parsed;
-  return true;
-}
-
-bool take_model(const std::string& word, ClaimWords& words) {
-  if (const ImageModelFacts* image = find_image_model_facts(word)) {
-    words.image = *image;
-    return true;
-  }
-  if (const ModelFacts* model = find_model_facts(word)) {
-    words.model = *model;
-    return true;
-  }
-  if (words.model) return false;
-  if (auto sized = facts_from_size(word)) {
-    words.model = std::move(*sized);
-    return true;
-  }
-  return false;
-}
-
-ClaimWords read_words(std::string_view claim) {
-  ClaimWords words;
-  std::vector<std::string> parts;
-  for (const std::string& part : split(lowered(claim), ' ')) {
-    if (!trim(part).empty()) parts.emplace_back(trim(part));
-  }
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string& word = parts[i];
-    const std::string next = i + 1 < parts.size() ? parts[i + 1] : "";
-    if (const auto number = number_of(word)) {
-      const bool counts_requests = next == "requests" || next == "streams" || next == "users";
-      (counts_requests ? words.requests : words.value) = *number;
-      if (is_unit(next)) words.unit = next == "s/image" ? next : "tok/s";
-      if (counts_requests || is_unit(next)) ++i;
-      continue;
-    }
-    if (word == "train" || word == "training" || word == "pretraining") {
-      words.is_training = true;
-    } else if (word == "prefill" || word == "prompt") {
-      words.is_prefill = true;
-    } else if (const WeightFormat* format = find_format(word)) {
-      words.format = format;
-    } else if (const auto engine = try_to([&] { return from_document<Engine>(Document::string(word)); })) {
-      words.engine = *engine;
-    } else if (!take_machines(word, words)) {
-      take_model(word, words);
-    }
-  }
-  return words;
-}
-
-void refuse_gaps(const ClaimWords& words) {
-  const char* const example = "such as: yoke plan explain \"69 tok/s gpt-oss-120b 2xspark\"";
-  if (words.value <= 0) throw Error(ErrorCode::kUsage, "the claim has no number", example);
-  if (!words.model && !words.image) throw Error(ErrorCode::kUsage, "the claim names no model that yoke knows", example);
-  if (!words.machines) throw Error(ErrorCode::kUsage, "the claim names no machines", example);
-}
 
 std::string verdict_of(double claimed, const Estimate& expected, bool is_impossible, bool less_is_more) {
   if (is_impossible) return "impossible";
@@ -125,8 +26,9 @@ std::string verdict_of(double claimed, const Estimate& expected, bool is_impossi
 const WeightFormat& usual_format(const ClaimWords& words) {
   if (words.format) return *words.format;
   if (words.image || words.is_training) return *find_format("bf16");
-  if (words.model->gpt_oss) return *find_format("mxfp4-all");
-  return *find_format("int4");
+  const bool is_llama_cpp = words.engine == Engine::kLlamaCpp;
+  if (words.model->gpt_oss) return *find_format(is_llama_cpp ? "mxfp4-gguf" : "mxfp4-all");
+  return *find_format(is_llama_cpp ? "q4_k_m" : "int4");
 }
 
 Request request_of(const ClaimWords& words) {
@@ -161,7 +63,7 @@ void add_implied(const ClaimWords& words, const Request& request, const Plan& pl
     if (!words.is_prefill) {
       explained.bandwidth_percent = 100 * steps * read_bytes(c, tokens, k) / (gpus * gpu.bandwidth);
     }
-    const double flop = 2 * static_cast<double>(count_model(request.model).matmul());
+    const double flop = 2 * static_cast<double>(spec::count_model(request.model).matmul());
     const double peak = peak_rate(gpu, request.format.arithmetic);
     explained.arithmetic_percent = 100 * words.value * flop / (gpus * peak);
   } else if (request.goal == Goal::kTrain) {
@@ -178,7 +80,7 @@ void add_implied(const ClaimWords& words, const Request& request, const Plan& pl
     }
   } else {
     const double steps = request.steps > 0 ? request.steps : request.image->steps;
-    const double flop = steps * step_flop(*request.image, request.width, request.height) / words.value;
+    const double flop = steps * spec::step_flop(*request.image, request.width, request.height) / words.value;
     explained.arithmetic_percent = 100 * flop / (gpus * std::max(gpu.bf16, gpu.fp8));
   }
 }
@@ -189,7 +91,7 @@ ClaimExplained explain_claim(std::string_view claim, const Constants& k) {
   if (claim.size() > kClaimMax) {
     throw Error(ErrorCode::kUsage, fmt::format("a claim has at most {} characters", kClaimMax));
   }
-  const ClaimWords words = read_words(claim);
+  const ClaimWords words = read_claim(claim);
   refuse_gaps(words);
   const Request request = request_of(words);
   const Plan plan = make_plan(request, k);
@@ -211,6 +113,11 @@ ClaimExplained explain_claim(std::string_view claim, const Constants& k) {
   const bool is_impossible = explained.bandwidth_percent > kReachedMax || explained.arithmetic_percent > kReachedMax;
   explained.verdict = verdict_of(words.value, explained.expected, is_impossible, words.image.has_value());
   explained.notes.push_back(fmt::format("format {}{}", request.format.name, words.format ? "" : " (assumed)"));
+  for (const std::string& guess : request.model.guesses) explained.notes.push_back(guess);
+  if (!words.unknown.empty()) {
+    explained.notes.push_back(fmt::format("not understood and left out: {}",
+                                          printable(fmt::format("{}", fmt::join(words.unknown, ", ")), 120)));
+  }
   if (!plan.fits) explained.notes.emplace_back("the model does not fit these machines in that format");
   if (is_impossible && explained.bandwidth_percent > kReachedMax) {
     explained.notes.emplace_back(

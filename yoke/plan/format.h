@@ -4,7 +4,6 @@
 //   find_format("nvfp4")->linear_bits == 4.5
 #pragma once
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,9 +23,9 @@ struct WeightFormat {
   double embedding_bits;
   Arithmetic arithmetic;
   std::string_view how;  // how the bits come about
+  double group = 0;      // of int4: weights that share a scale; 0: not told
 };
 
-std::span<const WeightFormat> weight_formats();
 const WeightFormat* find_format(std::string_view name);  // null when unknown
 std::vector<std::string> format_names();
 
@@ -34,6 +33,6 @@ std::vector<std::string> format_names();
 const WeightFormat* format_of_config(const Document& config);
 
 // Bytes of the whole checkpoint.
-double stored_bytes(const ModelCount& count, const ModelFacts& model, const WeightFormat& format);
+double stored_bytes(const spec::ModelCount& count, const spec::ModelFacts& model, const WeightFormat& format);
 
 }  // namespace yoke::plan

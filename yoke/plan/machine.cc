@@ -24,18 +24,14 @@ HardwareClass class_of(std::string_view name) {
 }
 
 [[noreturn]] void refuse_name(std::string_view name) {
-  const std::vector<std::string> names = hardware_fact_names();
+  const std::vector<std::string> names = spec::hardware_fact_names();
   throw Error(ErrorCode::kUsage, fmt::format("--on: no machine is called '{}'", printable(name, 40)),
               suggest(name, names, "names") + "; 'yoke plan hardware' lists them");
 }
 
 }  // namespace
 
-double memory_reserve(const GpuModel& gpu) {
-  return static_cast<double>(yoke::memory_reserve(Bytes{static_cast<std::int64_t>(gpu.memory)}, gpu.kind).value);
-}
-
-Machines machines_of(const HardwareFacts& facts, int nodes) {
+Machines machines_of(const spec::HardwareFacts& facts, int nodes) {
   Machines machines;
   machines.hardware = std::string(facts.hardware->name);
   machines.text = fmt::format("{}x{}", nodes, machines.hardware);
@@ -49,15 +45,15 @@ Machines machines_of(const HardwareFacts& facts, int nodes) {
                   .fp8 = facts.fp8.value,
                   .fp4 = facts.fp4.value,
                   .nvlink = facts.nvlink.value / 2,
-                  .kind = facts.hardware->gpus == 0 ? MemoryKind::kHost
-                          : facts.hardware->unified ? MemoryKind::kUnified
-                                                    : MemoryKind::kGpu};
+                  .kind = facts.hardware->gpus == 0 ? spec::MemoryKind::kHost
+                          : facts.hardware->unified ? spec::MemoryKind::kUnified
+                                                    : spec::MemoryKind::kGpu};
   machines.link = facts.nic_limit.value;
   machines.rails = facts.rails;
   const bool is_spark = machines.kind == HardwareClass::kGb10;
-  machines.topology = nodes <= 2 && is_spark   ? Topology::kDirect
-                      : is_spark && nodes <= 4 ? Topology::kRing
-                                               : Topology::kSwitch;
+  machines.topology = nodes <= 2 && is_spark   ? spec::Topology::kDirect
+                      : is_spark && nodes <= 4 ? spec::Topology::kRing
+                                               : spec::Topology::kSwitch;
   if (machines.kind == HardwareClass::kCpu) {
     machines.exchange = Exchange::kTcp;
     machines.link_latency = kTcpLatency;
@@ -87,7 +83,7 @@ Machines parse_machines(std::string_view text) {
   }
   std::string lower(name);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  const HardwareFacts* const facts = find_hardware_facts(lower);
+  const spec::HardwareFacts* const facts = spec::find_hardware_facts(lower);
   if (!facts) refuse_name(name);
   Machines machines = machines_of(*facts, nodes);
   machines.text = fmt::format("{}x{}", nodes, lower);
@@ -96,19 +92,35 @@ Machines parse_machines(std::string_view text) {
 
 void set_link_rate(Machines& machines, BitsPerSecond rate) {
   machines.link = rate.value / 8;
-  machines.notes.push_back(fmt::format("link rate {} as given", to_string(rate)));
+  machines.notes.push_back(fmt::format("link rate {} as given", yoke::to_string(rate)));
   if (machines.link < kTcpBelow) {
     machines.exchange = Exchange::kTcp;
     machines.link_latency = kTcpLatency;
   }
 }
 
-Machines machines_of(const yoke::Cluster& cluster) {
+void calibrate(const Calibration& calibration, Machines& machines) {
+  const bool is_cpu = machines.kind == HardwareClass::kCpu;
+  // What the processor's cores read and multiply says nothing about a GPU; the memory that a GPU shares is the same.
+  if (calibration.memory > 0 && machines.gpu.kind != spec::MemoryKind::kGpu) machines.gpu.memory = calibration.memory;
+  if (is_cpu && calibration.bandwidth > 0) machines.gpu.bandwidth = calibration.bandwidth;
+  if (is_cpu && calibration.arithmetic > 0) machines.gpu.bf16 = machines.gpu.fp8 = calibration.arithmetic;
+  machines.notes.push_back(fmt::format("measured here: 'yoke bench calibrate' of {} on {}", calibration.name,
+                                       calibration.time.substr(0, 16)));
+  if (!is_cpu) {
+    machines.notes.emplace_back(
+        "the GPU's own rates were not measured: yoke has no kernels for it, so constants of "
+        "decoding stay the published ones");
+  }
+  machines.measured = calibration;
+}
+
+Machines machines_of(const yoke::spec::Cluster& cluster) {
   const auto nodes = static_cast<int>(cluster.nodes.size());
   const bool is_lab = cluster.lab.has_value();
-  const HardwareFacts* const facts = find_hardware_facts(is_lab             ? "cpu"
-                                                         : cluster.hardware ? *cluster.hardware
-                                                                            : std::string("cpu"));
+  const spec::HardwareFacts* const facts = spec::find_hardware_facts(is_lab             ? "cpu"
+                                                                     : cluster.hardware ? *cluster.hardware
+                                                                                        : std::string("cpu"));
   Machines machines = machines_of(*facts, std::max(nodes, 1));
   machines.text = cluster.name;
   if (!cluster.hardware && !is_lab) {
@@ -119,23 +131,26 @@ Machines machines_of(const yoke::Cluster& cluster) {
   if (is_lab) machines.notes.emplace_back("a lab: its nodes are this machine's processor and share its memory bus");
   if (cluster.fabric) {
     machines.topology = cluster.fabric->topology;
-    if (cluster.fabric->half_rate) {
-      set_link_rate(machines, {cluster.fabric->half_rate->value * facts->hardware->halves_per_cable});
+    if (cluster.fabric->rail_rate) {
+      const int rails =
+          std::max(facts->hardware->rails_per_cable, static_cast<int>(cluster.nodes.front().rails.size()));
+      set_link_rate(machines, {cluster.fabric->rail_rate->value * rails});
     }
   }
   if (cluster.compute && cluster.compute->memory_bandwidth) {
     machines.gpu.bandwidth = cluster.compute->memory_bandwidth->value;
     machines.notes.push_back(
-        fmt::format("memory bandwidth {} from the cluster file", to_string(*cluster.compute->memory_bandwidth)));
+        fmt::format("memory bandwidth {} from the cluster file", yoke::to_string(*cluster.compute->memory_bandwidth)));
   }
   return machines;
 }
 
-Machines machines_of(const std::vector<yoke::Machine>& nodes) {
-  const yoke::Machine& first = nodes.front();
-  const HardwareFacts* facts = first.gpus.empty() ? nullptr : find_hardware_facts_by_gpu(first.gpus.front().name);
+Machines machines_of(const std::vector<yoke::spec::Machine>& nodes) {
+  const yoke::spec::Machine& first = nodes.front();
+  const spec::HardwareFacts* facts =
+      first.gpus.empty() ? nullptr : spec::find_hardware_facts_by_gpu(first.gpus.front().name);
   const bool is_known = facts != nullptr;
-  if (!facts) facts = find_hardware_facts("cpu");
+  if (!facts) facts = spec::find_hardware_facts("cpu");
   Machines machines = machines_of(*facts, static_cast<int>(nodes.size()));
   machines.text = fmt::format("{} probed node{}", nodes.size(), nodes.size() == 1 ? "" : "s");
   if (!is_known && !first.gpus.empty()) {
@@ -144,14 +159,14 @@ Machines machines_of(const std::vector<yoke::Machine>& nodes) {
   }
   if (is_known) machines.gpus_per_node = static_cast<int>(first.gpus.size());
   double least = 0;
-  for (const yoke::Machine& node : nodes) {
+  for (const yoke::spec::Machine& node : nodes) {
     std::optional<double> memory;
-    if (machines.gpu.kind != MemoryKind::kGpu) {
+    if (machines.gpu.kind != spec::MemoryKind::kGpu) {
       if (const auto seen = node.memory.available ? node.memory.available : node.memory.total) {
         memory = static_cast<double>(seen->value);
       }
     } else {
-      for (const Gpu& gpu : node.gpus) {
+      for (const spec::Gpu& gpu : node.gpus) {
         if (gpu.memory) memory = std::min(memory.value_or(1e30), static_cast<double>(gpu.memory->value));
       }
     }
@@ -159,7 +174,8 @@ Machines machines_of(const std::vector<yoke::Machine>& nodes) {
   }
   if (least > 0) {
     machines.gpu.memory = least;
-    machines.notes.push_back(fmt::format("memory {} as probed", to_string(Bytes{static_cast<std::int64_t>(least)})));
+    machines.notes.push_back(
+        fmt::format("memory {} as probed", yoke::to_string(Bytes{static_cast<std::int64_t>(least)})));
   }
   return machines;
 }

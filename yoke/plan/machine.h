@@ -8,10 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "yoke/plan/calibration.h"
 #include "yoke/spec/cluster.h"
 #include "yoke/spec/hardware_facts.h"
 #include "yoke/spec/machine.h"
-#include "yoke/spec/memory_reserve.h"
+#include "yoke/spec/memory_fit.h"
 
 namespace yoke::plan {
 
@@ -27,13 +28,13 @@ struct GpuModel {
   double fp8 = 0;
   double fp4 = 0;
   double nvlink = 0;  // bytes/s, one way
-  MemoryKind kind = MemoryKind::kGpu;
+  spec::MemoryKind kind = spec::MemoryKind::kGpu;
 };
 
 struct Machines {
   std::string text;      // as asked for: "2xspark"
   std::string hardware;  // catalogue name
-  const HardwareFacts* facts = nullptr;
+  const spec::HardwareFacts* facts = nullptr;
   HardwareClass kind = HardwareClass::kOtherGpu;
   int nodes = 1;
   int gpus_per_node = 1;
@@ -42,9 +43,11 @@ struct Machines {
   double link_latency = 5e-6;
   int rails = 1;
   Exchange exchange = Exchange::kNccl;
-  Topology topology = Topology::kDirect;
+  spec::Topology topology = spec::Topology::kDirect;
+  bool is_mesh = false;  // four nodes without a switch: a link of half a port between each two
   double oversubscription = 1;
-  std::vector<std::string> notes;  // which figures come from the cluster file or from probed facts
+  std::vector<std::string> notes;            // which figures come from the cluster file or from probed facts
+  std::optional<Calibration> measured = {};  // by 'yoke bench calibrate' on these machines
   int gpus() const { return nodes * gpus_per_node; }
 };
 
@@ -52,14 +55,14 @@ inline constexpr int kNodesMax = 4096;
 
 // "2xspark", "spark", "2 x xe9780". Error(kUsage) suggests the nearest name.
 Machines parse_machines(std::string_view text);
-Machines machines_of(const HardwareFacts& facts, int nodes);
+Machines machines_of(const spec::HardwareFacts& facts, int nodes);
 // A cluster file's machines: its hardware, its fabric's rates, its compute.
-Machines machines_of(const yoke::Cluster& cluster);
+Machines machines_of(const yoke::spec::Cluster& cluster);
 // What `yoke probe` said of each node: what is available is what can be used. `nodes` is not empty.
-Machines machines_of(const std::vector<yoke::Machine>& nodes);
+Machines machines_of(const std::vector<yoke::spec::Machine>& nodes);
 
-// What stays free of one GPU's memory: on unified memory the operating system lives there too.
-double memory_reserve(const GpuModel& gpu);
+// Replaces the catalogue's figures by those measured on these machines; make_plan() replaces the constants.
+void calibrate(const Calibration& calibration, Machines& machines);
 
 // A link of another rate than the catalogue's. Below 20 Gb/s there is no RoCE: ranks speak TCP.
 void set_link_rate(Machines& machines, BitsPerSecond rate);

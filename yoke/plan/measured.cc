@@ -71,7 +71,7 @@ class Columns {
       if (places_.find(needed) == places_.end()) {
         throw Error(ErrorCode::kInvalid,
                     fmt::format("{}:{}: the column '{}' is missing", source, header.number, needed),
-                    "docs/planning.md lists the columns");
+                    "columns are separated by commas; docs/planning.md lists them");
       }
     }
   }
@@ -99,6 +99,7 @@ class Columns {
 }  // namespace
 
 std::vector<MeasuredRow> parse_measured(std::string_view csv, std::string_view source) {
+  if (csv.starts_with("\xef\xbb\xbf")) csv.remove_prefix(3);  // spreadsheets mark UTF-8 so
   const std::vector<CsvLine> lines = split_csv(csv, source);
   if (lines.empty()) throw Error(ErrorCode::kInvalid, fmt::format("{}: there is no header line", source));
   const Columns columns(lines.front(), source);

@@ -1,4 +1,5 @@
-// What one GPU must hold to serve, and how far its memory reaches. The one place that says whether a model fits.
+// What one GPU must hold, and how far its memory reaches. Whether that fits is decided by spec/memory_fit.h, by which
+// the engine refuses too.
 #pragma once
 #include <optional>
 
@@ -15,10 +16,14 @@ struct MemoryUse {
   double runtime = 0;  // the engine itself, CUDA's context and graphs, buffers of collectives
   double reserve = 0;  // stays free
   double capacity = 0;
+  double remaining = 0;  // negative: so much is missing
   double used() const { return weights + cache + activations + gradients + optimizer + runtime; }
-  double left() const { return capacity - reserve - used(); }
-  bool fits() const { return left() >= 0; }
+  double left() const { return remaining; }
+  bool fits() const { return remaining >= 0; }
 };
+
+// Fills capacity, reserve and what remains of a GPU's memory.
+void evaluate_memory(MemoryUse& use, const GpuModel& gpu);
 
 // Of the rank with most to hold, for `sequences` sequences of `tokens` tokens in all replicas together.
 MemoryUse serve_memory(const ServeCase& c, double tokens, double sequences);

@@ -25,19 +25,32 @@ DrawCase draw_case(const Request& request, int gpus) {
 
 MemoryUse draw_use(const Request& request, const DrawCase& c) {
   MemoryUse use;
-  use.capacity = request.machines.gpu.memory;
-  use.reserve = memory_reserve(request.machines.gpu);
   use.runtime = 1.5 * kGiB;
   const double all = draw_memory(c);
   DrawCase tiny = c;
   tiny.width = tiny.height = 16;
   use.weights = draw_memory(tiny);
   use.activations = std::max(all - use.weights, 0.0);
+  evaluate_memory(use, request.machines.gpu);
   return use;
 }
 
 bool divides(const Request& request, int gpus) {
   return request.image->heads == 0 ? gpus == 1 : request.image->heads % gpus == 0;
+}
+
+// Several images at once: each whole on a GPU of its own, which exchanges nothing.
+void add_whole_images(Plan& plan, const Request& request, double split, double doubt, const Constants& k) {
+  const int gpus = request.machines.gpus();
+  if (gpus < 2) return;
+  k.forget_used();
+  const double whole = 60 * gpus / draw_time(draw_case(request, 1), k).total();
+  plan.estimates.push_back(
+      estimate_of("images per minute, a whole one on each GPU", whole, "/min", "images", doubt, k));
+  plan.changes.push_back(
+      fmt::format("{} images or more: draw each whole on one GPU, which makes {:.3g} a minute{}; whole images exchange "
+                  "nothing. Split an image only where there are fewer images than GPUs",
+                  gpus, whole, split > 0 ? fmt::format(" instead of {:.3g}", split) : ""));
 }
 
 }  // namespace
@@ -79,16 +92,18 @@ Plan plan_draw(const Request& request, const Constants& k) {
   if (best.exchange > 0) plan.step.push_back({"exchange", best.exchange});
   if (!plan.fits) plan.changes.emplace_back("--format fp8 or nvfp4, or a smaller --size");
   if (request.machines.gpus() > 1) {
-    plan.warnings.emplace_back(
-        "Splitting FLUX by layers does not shorten an image: each step passes all layers in turn. "
-        "Splitting by sequence does.");
+    plan.warnings.push_back(
+        fmt::format("Splitting {} by layers does not shorten an image: each step passes all layers in turn.{}",
+                    request.image->name, request.image->blocks > 0 ? " Splitting by sequence does." : ""));
   }
-  const HardwareFacts& facts = *request.machines.facts;
+  add_whole_images(plan, request, gpus > 1 ? 60 / best.total() * layouts.front().layout.replicas : 0, doubt, k);
+  const spec::HardwareFacts& facts = *request.machines.facts;
   const double watts = request.machines.nodes * facts.load_power.value;
   k.forget_used();
   plan.estimates.push_back(estimate_of("power", watts, "W", "power", 1.2, k));
   plan.estimates.back().provenance = fmt::format("catalogue: {}", facts.load_power.source);
-  plan.estimates.push_back(estimate_of("energy per image", watts * best.total(), "J", "power", 1.4, k));
+  plan.estimates.push_back(
+      estimate_of("energy per image", watts * best.total() / layouts.front().layout.replicas, "J", "power", 1.4, k));
   return plan;
 }
 

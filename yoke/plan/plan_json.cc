@@ -60,11 +60,11 @@ Document cabling_json(const Cabling& cabling) {
                                           {"rails", std::move(rails)}}));
   }
   Document approved = Document::list();
-  for (const ApprovedCable& cable : cabling.approved) {
+  for (const spec::ApprovedCable& cable : cabling.approved) {
     approved.items.push_back(
         Document::map({{"part", text(cable.part)}, {"length", text(cable.length)}, {"source", text(cable.source)}}));
   }
-  return Document::map({{"topology", text(yoke::to_string(cabling.topology))},
+  return Document::map({{"topology", text(yoke::spec::to_string(cabling.topology))},
                         {"shape", text(cabling.shape)},
                         {"cables", std::move(cables)},
                         {"cables_in_all", whole(cabling.cables_in_all)},
@@ -103,6 +103,7 @@ Document to_json(const Plan& plan) {
                         {"layouts", std::move(layouts)},
                         {"step", std::move(step)},
                         {"estimates", std::move(estimates)},
+                        {"context", number(plan.context)},
                         {"context_max", number(plan.context_max)},
                         {"sequences_max", number(plan.sequences_max)},
                         {"changes", texts(plan.changes)},

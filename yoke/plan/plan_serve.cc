@@ -1,141 +1,22 @@
-// Serving: which layouts are possible, which fit, which is fastest, and why.
+// Serving: which layouts fit, which is fastest, and how fast.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "yoke/base/error.h"
-#include "yoke/base/units.h"
 #include "yoke/plan/planner.h"
+#include "yoke/plan/serve_advice.h"
+#include "yoke/plan/serve_layouts.h"
 #include "yoke/plan/validate.h"
 
 namespace yoke::plan {
 namespace {
 
 constexpr std::size_t kLayoutsShown = 3;
-constexpr double kSkewLow = 0.7;  // planner notes 5: what the two ends of published rows fit
+constexpr double kSkewLow = 0.7;  // what the two ends of published rows fit
 constexpr double kSkewHigh = 1.0;
-
-bool divides_heads(const ModelFacts& model, int ranks) {
-  const bool shares_cache = model.latent || model.kv_heads % ranks == 0 || ranks % model.kv_heads == 0;
-  return model.heads % ranks == 0 && shares_cache;
-}
-
-std::vector<int> tensor_sizes(const ModelFacts& model, int most) {
-  std::vector<int> sizes;
-  for (int ranks = 1; ranks <= std::min(most, 1024); ++ranks) {
-    if (divides_heads(model, ranks)) sizes.push_back(ranks);
-  }
-  return sizes;
-}
-
-void refuse_tensor(const Request& request) {
-  if (request.tensor <= 1 || divides_heads(request.model, request.tensor)) return;
-  const std::vector<int> sizes = tensor_sizes(request.model, std::max(request.machines.gpus(), 16));
-  throw Error(ErrorCode::kUsage,
-              fmt::format("tensor parallelism of {} does not divide the {} heads ({} key-value heads) of {}",
-                          request.tensor, request.model.heads, request.model.kv_heads, request.model.name),
-              fmt::format("{} would; --pp {} splits by layers instead", fmt::join(sizes, ", "), request.tensor));
-}
-
-std::vector<Layout> possible_layouts(const Request& request) {
-  const int gpus = request.machines.gpus();
-  const bool is_fixed = request.tensor > 0 || request.pipeline > 0 || request.replicas > 0;
-  if (is_fixed) {
-    Layout layout{.tensor = std::max(request.tensor, 1),
-                  .pipeline = std::max(request.pipeline, 1),
-                  .replicas = std::max(request.replicas, 1)};
-    return {layout};
-  }
-  std::vector<Layout> layouts;
-  for (int tensor = 1; tensor <= std::min(gpus, 1024); ++tensor) {
-    if (gpus % tensor != 0 || !divides_heads(request.model, tensor)) continue;
-    const bool crosses = tensor > request.machines.gpus_per_node;
-    if (crosses && (tensor % request.machines.gpus_per_node != 0 || request.engine == Engine::kLlamaCpp)) continue;
-    if (!crosses && request.machines.gpus_per_node % tensor != 0) continue;
-    for (int pipeline = 1; pipeline <= gpus / tensor && pipeline <= request.model.layers && pipeline <= 64;
-         ++pipeline) {
-      if ((gpus / tensor) % pipeline != 0) continue;
-      Layout layout{.tensor = tensor, .pipeline = pipeline, .replicas = gpus / tensor / pipeline};
-      layouts.push_back(layout);
-      // Experts spread over the replicas of a server's worth of GPUs or of all of them.
-      const int ranks = tensor * layout.replicas;
-      if (request.model.experts > 0 && layout.replicas > 1 && pipeline == 1 && request.model.experts % ranks == 0) {
-        layout.experts = ranks;
-        layouts.push_back(layout);
-      }
-    }
-  }
-  return layouts;
-}
-
-struct Scored {
-  PlannedLayout planned;
-  StepTime step;
-  double prompt = 0;  // seconds to read one
-};
-
-Scored score(const Request& request, const Layout& layout, const Constants& k) {
-  const ServeCase c = serve_case(request, layout);
-  Scored scored;
-  scored.planned.layout = layout;
-  scored.planned.name = layout_name(layout);
-  scored.planned.memory = serve_memory(c, request.context, std::max(request.concurrency, 1.0));
-  scored.step = decode_step(c, k);
-  // All requests' answers, and their prompts, which a replica reads one after the other.
-  const double requests = std::max(request.concurrency, 1.0);
-  scored.prompt = prefill_seconds(c, request.prompt, 0, k);
-  ServeCase decoding = c;
-  decoding.prompt = 0;
-  const double seconds =
-      scored.prompt * std::ceil(requests / layout.replicas) + request.generated * requests / decode_rate(decoding, k);
-  scored.planned.score = requests * request.generated / seconds;
-  return scored;
-}
-
-std::string milliseconds(double seconds) { return to_string(Seconds{seconds}); }
-
-// Why the first is ahead of the other: the term that differs most.
-std::string behind_because(const Scored& best, const Scored& other) {
-  struct Difference {
-    double seconds;
-    std::string text;
-  };
-  const std::vector<Difference> differences = {
-      {other.step.weights - best.step.weights,
-       fmt::format("each step reads weights for {} instead of {}", milliseconds(other.step.weights),
-                   milliseconds(best.step.weights))},
-      {other.step.exchange - best.step.exchange,
-       fmt::format("exchange between ranks takes {} of a step instead of {}", milliseconds(other.step.exchange),
-                   milliseconds(best.step.exchange))},
-      {other.step.cache - best.step.cache, fmt::format("reading the cache takes {} instead of {}",
-                                                       milliseconds(other.step.cache), milliseconds(best.step.cache))}};
-  const auto largest = std::max_element(differences.begin(), differences.end(),
-                                        [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
-  if (other.prompt > 1.5 * best.prompt) {
-    return fmt::format("reading a prompt takes {} instead of {}", milliseconds(other.prompt),
-                       milliseconds(best.prompt));
-  }
-  if (largest->seconds > 0.02 * best.step.total()) return largest->text;
-  if (other.planned.layout.pipeline > best.planned.layout.pipeline) {
-    return "requests and prompts pass all stages in turn";
-  }
-  return "its replicas are not filled by the requests asked for";
-}
-
-std::string winner_because(const Scored& best, const Request& request) {
-  const double total = best.step.total();
-  const double exchange = 100 * best.step.exchange / total;
-  const double weights = 100 * best.step.weights / total;
-  std::string text =
-      fmt::format("{:.0f}% of a step reads weights, {:.0f}% is exchange between ranks", weights, exchange);
-  if (best.planned.layout.tensor > 1) {
-    text += fmt::format(" ({} all-reduces of {})", 2 * request.model.layers,
-                        to_string(Seconds{best.step.exchange / (2 * static_cast<double>(request.model.layers))}));
-  }
-  return text;
-}
+constexpr double kYokeChunk = 128;         // tokens of a prompt that yoke's engine reads at once, usually
+constexpr double kContextShrunkMin = 256;  // yoke's engine takes no smaller cache than this
 
 void add_step(Plan& plan, const StepTime& step) {
   for (const auto& [part, seconds] : {std::pair{"weights", step.weights}, std::pair{"cache", step.cache},
@@ -156,7 +37,7 @@ void widen_for_skew(Estimate& estimate, const ServeCase& c, const Constants& k) 
 }
 
 void add_power(Plan& plan, const Request& request, double rate, const Constants& k) {
-  const HardwareFacts& facts = *request.machines.facts;
+  const spec::HardwareFacts& facts = *request.machines.facts;
   // Decoding keeps memory busy and arithmetic idle: what was measured as "serving" on a Spark; two thirds elsewhere.
   const double use = request.machines.kind == HardwareClass::kGb10 ? 1.0 : 0.65;
   const double watts =
@@ -173,6 +54,11 @@ void add_estimates(Plan& plan, const Request& request, const Layout& layout, con
   k.forget_used();
   const double prefill = prefill_seconds(c, request.prompt, 0, k);
   plan.estimates.push_back(estimate_of("prefill", request.prompt / prefill, "tok/s", "prefill", doubt, k));
+  if (request.embeddings) {
+    // Every token of a text is read once, as of a prompt; what is made of its states costs nothing beside that.
+    plan.estimates.push_back(estimate_of(fmt::format("embeddings of {:.0f} tokens", request.prompt), 1 / prefill, "/s",
+                                         "prefill", doubt, k));
+  }
   ServeCase alone = c;
   alone.batch = 1;
   const double first = prefill_seconds(alone, request.prompt, 0, k) + decode_step(alone, k).total();
@@ -187,86 +73,11 @@ void add_estimates(Plan& plan, const Request& request, const Layout& layout, con
     widen_for_skew(plan.estimates.back(), c, k);
   }
   const StepTime step = decode_step(c, k);
-  plan.estimates.push_back(
-      estimate_of("exchange share of a step", 100 * step.exchange / step.total(), "%", "collectives", doubt, k));
+  if (step.exchange > 0) {
+    plan.estimates.push_back(
+        estimate_of("exchange share of a step", 100 * step.exchange / step.total(), "%", "collectives", doubt, k));
+  }
   add_power(plan, request, rate, k);
-}
-
-std::string gigabytes(double bytes) { return fmt::format("{:.1f} GB", bytes / 1e9); }
-
-bool would_fit(const Request& request, const Constants& k) {
-  for (const Layout& layout : possible_layouts(request)) {
-    if (score(request, layout, k).planned.memory.fits()) return true;
-  }
-  return false;
-}
-
-void suggest_changes(Plan& plan, const Request& request, const Layout& layout, const Constants& k) {
-  const ServeCase c = serve_case(request, layout);
-  if (plan.fits) {
-    if (request.cache_bytes > 1 && plan.context_max < static_cast<double>(request.model.context)) {
-      ServeCase narrow = c;
-      narrow.cache_bytes = 1;
-      const double more = longest_context(narrow) - plan.context_max;
-      if (more >= 1024)
-        plan.changes.push_back(fmt::format("an FP8 cache: {:.0f}k more tokens of context", more / 1024));
-    }
-    return;
-  }
-  if (const double context = longest_context(c); context >= 256) {
-    plan.changes.push_back(fmt::format("--context {:.0f}: the longest that fits as {}", std::floor(context / 256) * 256,
-                                       layout_name(layout)));
-  }
-  for (const std::string_view name : {"fp8", "nvfp4", "int4"}) {
-    const WeightFormat& format = *find_format(name);
-    if (format.linear_bits >= request.format.linear_bits) continue;
-    if (name == "nvfp4" && request.machines.gpu.fp4 == 0) continue;
-    Request narrow = request;
-    narrow.format = format;
-    narrow.file_bytes = 0;
-    if (!would_fit(narrow, k)) continue;
-    plan.changes.push_back(fmt::format("--format {}: {} of weights instead of {}", name,
-                                       gigabytes(weight_bytes(serve_case(narrow, layout))),
-                                       gigabytes(weight_bytes(c))));
-    break;
-  }
-  for (int nodes = request.machines.nodes + 1; nodes <= 64; ++nodes) {
-    Request wider = request;
-    wider.machines.nodes = nodes;
-    wider.tensor = wider.pipeline = wider.replicas = 0;
-    if (!would_fit(wider, k)) continue;
-    plan.changes.push_back(fmt::format("--on {}x{}: {} nodes hold it", nodes, request.machines.hardware, nodes));
-    break;
-  }
-}
-
-void warn(Plan& plan, const Request& request, const Scored& best, const Constants& k) {
-  const Machines& machines = request.machines;
-  if (machines.exchange == Exchange::kTcp && machines.nodes > 1) {
-    Request forced = request;
-    forced.tensor = machines.gpus();
-    forced.pipeline = forced.replicas = 1;
-    if (divides_heads(request.model, forced.tensor)) {
-      const Scored tensor = score(forced, possible_layouts(forced).front(), k);
-      plan.warnings.push_back(fmt::format(
-          "Tensor parallelism over {} is a mistake: {} all-reduces take {} of each {} step, and reading a prompt of "
-          "{:.0f} "
-          "tokens takes {} instead of {}.",
-          to_string(BitsPerSecond{machines.link * 8}), 2 * request.model.layers, milliseconds(tensor.step.exchange),
-          milliseconds(tensor.step.total()), request.prompt, milliseconds(tensor.prompt), milliseconds(best.prompt)));
-    }
-  }
-  const int gpus = machines.gpus();
-  if (machines.nodes > 1 && !divides_heads(request.model, gpus) && best.planned.layout.tensor < gpus) {
-    plan.warnings.push_back(fmt::format(
-        "{} ranks do not divide the {} heads of {}: beyond TP {} more nodes help by pipeline (memory, and several "
-        "requests at once), and not the speed of one request.",
-        gpus, request.model.heads, request.model.name, best.planned.layout.tensor));
-  }
-  if (request.context > static_cast<double>(request.model.context) && request.model.context > 0) {
-    plan.warnings.push_back(
-        fmt::format("{} was trained for {} tokens of context.", request.model.name, request.model.context));
-  }
 }
 
 }  // namespace
@@ -276,7 +87,9 @@ ServeCase serve_case(const Request& request, const Layout& layout) {
   c.model = request.model;
   c.format = request.format;
   c.file_bytes = request.file_bytes;
+  c.rank_weights = request.rank_weights;
   c.engine = request.engine;
+  if (c.engine == Engine::kYoke) c.chunk = kYokeChunk;
   c.machines = request.machines;
   c.layout = layout;
   c.batch = request.concurrency;
@@ -289,8 +102,25 @@ ServeCase serve_case(const Request& request, const Layout& layout) {
   return c;
 }
 
-Plan plan_serve(const Request& request, const Constants& k) {
-  refuse_tensor(request);
+namespace {
+
+// The longest context that some layout has room for, where the asked one does not fit and may shrink.
+Request with_context_that_fits(const Request& request) {
+  double longest = 0;
+  for (const Layout& layout : possible_layouts(request)) {
+    longest = std::max(longest, longest_context(serve_case(request, layout)));
+  }
+  if (longest >= request.context || longest < std::min(kContextShrunkMin, request.context)) return request;
+  Request shrunk = request;
+  shrunk.context = longest;
+  shrunk.prompt = std::min(request.prompt, longest);
+  return shrunk;
+}
+
+}  // namespace
+
+Plan plan_serve(const Request& asked, const Constants& k) {
+  const Request request = asked.context_may_shrink ? with_context_that_fits(asked) : asked;
   std::vector<Scored> fitting;
   std::optional<Scored> least_bad;
   for (const Layout& layout : possible_layouts(request)) {
@@ -301,8 +131,16 @@ Plan plan_serve(const Request& request, const Constants& k) {
       least_bad = std::move(scored);
     }
   }
+  if (fitting.empty() && !least_bad) refuse_ranks(request);
   Plan plan;
   plan.fits = !fitting.empty();
+  plan.context = request.context;
+  if (request.context < asked.context) {
+    plan.warnings.push_back(
+        fmt::format("The context is {:.0f} tokens, as many as memory allows: yoke's engine "
+                    "decides so where no --context is given.",
+                    request.context));
+  }
   std::stable_sort(fitting.begin(), fitting.end(),
                    [](const Scored& a, const Scored& b) { return a.planned.score > b.planned.score; });
   if (!plan.fits) fitting.push_back(std::move(*least_bad));

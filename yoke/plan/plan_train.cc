@@ -27,8 +27,7 @@ MemoryUse use_of(const TrainCase& c) {
   use.optimizer = train.optimizer;
   use.activations = train.activations + train.logits;
   use.runtime = kTrainerBytes;
-  use.capacity = c.machines.gpu.memory;
-  use.reserve = memory_reserve(c.machines.gpu);
+  evaluate_memory(use, c.machines.gpu);
   return use;
 }
 
@@ -106,6 +105,18 @@ PlannedLayout planned_of(const TrainScore& scored, const Constants& k) {
   return planned;
 }
 
+// The largest power of two that fits, of something that grows the activations; 0 where not even one does.
+template <class Grow>
+double largest_that_fits(TrainCase c, double most, const Grow& grow) {
+  double largest = 0;
+  for (double size = 1; size <= most; size *= 2) {
+    grow(c, size);
+    if (!use_of(c).fits()) break;
+    largest = size;
+  }
+  return largest;
+}
+
 void add_train_estimates(Plan& plan, const Request& request, const TrainScore& best, const Constants& k) {
   const double doubt = doubt_of(request);
   const double peak = peak_rate(request.machines.gpu, request.format.arithmetic);
@@ -118,10 +129,11 @@ void add_train_estimates(Plan& plan, const Request& request, const TrainScore& b
       estimate_of(fmt::format("MFU of {:.0f} TFLOP/s dense {}", peak / 1e12,
                               request.format.arithmetic == Arithmetic::kBf16 ? "BF16" : request.format.name),
                   100 * flop / peak, "%", "training", doubt, k));
-  const HardwareFacts& facts = *request.machines.facts;
+  const spec::HardwareFacts& facts = *request.machines.facts;
   const double watts = request.machines.nodes * facts.load_power.value;
   plan.estimates.push_back(estimate_of("power", watts, "W", "power", 1.2, k));
   plan.estimates.back().provenance = fmt::format("catalogue: {}", facts.load_power.source);
+  plan.estimates.push_back(estimate_of("tokens per joule", rate / watts, "tok/J", "power", 1.2 * doubt, k));
   if (request.tokens > 0) {
     const double seconds = request.tokens / rate;
     plan.estimates.push_back(estimate_of(fmt::format("time for {:.3g} tokens", request.tokens), seconds / 86400, "days",
@@ -164,6 +176,12 @@ Plan plan_train(const Request& request, const Constants& k) {
     if (plan.layouts.size() == 3) break;
   }
   const TrainScore& best = fitting.front();
+  plan.context = request.sequence;
+  plan.sequences_max = largest_that_fits(best.c, 1 << 16, [](TrainCase& c, double size) { c.micro_batch = size; });
+  plan.context_max = largest_that_fits(best.c, 1 << 24, [](TrainCase& c, double size) {
+    c.micro_batch = 1;
+    c.sequence = size;
+  });
   const TrainTime time = train_time(best.c, k);
   plan.step = {{"matrices", time.arithmetic},
                {"attention", time.attention},

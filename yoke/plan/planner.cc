@@ -17,10 +17,15 @@ constexpr int kRowsEnough = 3;
 // Which published rows stand behind the constants that were read since they were last forgotten.
 std::string provenance_of(const Constants& constants) {
   int used = 0;
+  int measured = 0;
   std::vector<std::string> weak;
   int least = 0;
   for (const ConstantRow& row : constant_table()) {
     if (!constants.used().test(static_cast<std::size_t>(row.id))) continue;
+    if (constants.measured().test(static_cast<std::size_t>(row.id))) {
+      ++measured;
+      continue;
+    }
     ++used;
     if (row.rows < kRowsEnough) {
       weak.emplace_back(row.name);
@@ -28,8 +33,12 @@ std::string provenance_of(const Constants& constants) {
       least = least == 0 ? row.rows : std::min(least, row.rows);
     }
   }
-  if (used == 0) return "derived from the figures above";
-  std::string text = fmt::format("formula with {} constant{} from published measurements", used, used == 1 ? "" : "s");
+  const auto constants_text = [](int count) { return fmt::format("{} constant{}", count, count == 1 ? "" : "s"); };
+  if (used == 0 && measured == 0) return "derived from the figures above";
+  const std::string here = measured == 0 ? "" : fmt::format("formula with {} measured here", constants_text(measured));
+  if (used == 0) return here;
+  std::string text = measured == 0 ? fmt::format("formula with {} from published measurements", constants_text(used))
+                                   : fmt::format("{} and {} from published measurements", here, used);
   if (weak.empty()) return text + fmt::format(" ({} rows or more each)", least);
   return text + fmt::format("; fewer than {} rows: {}", kRowsEnough, fmt::join(weak, ", "));
 }
@@ -48,8 +57,10 @@ std::string layout_name(const Layout& layout) {
 double doubt_of(const Request& request) {
   double doubt = request.model.guesses.empty() ? 1 : 1.2;
   const HardwareClass kind = request.machines.kind;
-  if (kind == HardwareClass::kOtherGpu || kind == HardwareClass::kCpu) doubt *= 1.3;
-  if (request.goal == Goal::kServe && (request.draft > 0 || request.engine == Engine::kYoke)) doubt *= 1.3;
+  const bool is_measured = kind == HardwareClass::kCpu && request.machines.measured.has_value();
+  if (kind == HardwareClass::kOtherGpu || (kind == HardwareClass::kCpu && !is_measured)) doubt *= 1.3;
+  if (request.goal == Goal::kServe && request.draft > 0) doubt *= 1.3;
+  if (request.goal == Goal::kServe && request.engine == Engine::kYoke && !is_measured) doubt *= 1.3;
   if (request.goal == Goal::kTrain && request.model.experts > 0) doubt *= 1.6;
   return doubt;
 }
@@ -67,7 +78,9 @@ Estimate estimate_of(std::string name, double value, std::string unit, const std
   return estimate;
 }
 
-Plan make_plan(const Request& request, const Constants& constants) {
+Plan make_plan(const Request& request, const Constants& shipped) {
+  Constants constants = shipped;
+  if (request.machines.measured) set_measured(constants, *request.machines.measured);
   constants.forget_used();
   const int asked = std::max(request.tensor, 1) * std::max(request.pipeline, 1) * std::max(request.replicas, 1);
   if (asked > request.machines.gpus()) {
@@ -100,7 +113,9 @@ std::vector<ScalePoint> scale_plan(const Request& request, int nodes_max, const 
     scaled.concurrency = request.concurrency * nodes;
     scaled.global_batch = request.global_batch * nodes;
     if (scaled.machines.kind == HardwareClass::kGb10) {
-      scaled.machines.topology = nodes <= 2 ? Topology::kDirect : nodes <= 4 ? Topology::kRing : Topology::kSwitch;
+      scaled.machines.topology = nodes <= 2   ? spec::Topology::kDirect
+                                 : nodes <= 4 ? spec::Topology::kRing
+                                              : spec::Topology::kSwitch;
     }
     const Plan plan = make_plan(scaled, constants);
     ScalePoint point{.nodes = nodes, .rate = 0, .efficiency = 0, .layout = "does not fit"};

@@ -24,15 +24,18 @@ constexpr auto enum_names(Goal) {
 
 struct Request {
   Goal goal = Goal::kServe;
-  ModelFacts model;
-  std::optional<ImageModelFacts> image;  // of draw
+  spec::ModelFacts model;
+  std::optional<spec::ImageModelFacts> image;  // of draw
   WeightFormat format{};
   double file_bytes = 0;  // exact, from the headers of the files; 0: not known
   Machines machines;
   Engine engine = Engine::kVllm;
   // Serving.
   double context = 4096;
+  bool context_may_shrink = false;             // as yoke's engine does where no context is asked for
+  std::vector<RankWeights> rank_weights = {};  // of yoke's engine, from the files
   double concurrency = 1;
+  bool embeddings = false;  // also how many texts of `prompt` tokens become vectors each second
   double prompt = 1024;
   double generated = 256;  // of one answer: what layouts are compared by
   double cache_bytes = 2;
@@ -88,6 +91,7 @@ struct Plan {
   std::vector<PlannedLayout> layouts;  // the best three that fit; the least bad one where none does
   std::vector<TimeShare> step;         // of the winner
   std::vector<Estimate> estimates;
+  double context = 0;                // as planned
   double context_max = 0;            // of one sequence for each replica
   double sequences_max = 0;          // of the asked context
   std::vector<std::string> changes;  // what would make it fit, or fit better

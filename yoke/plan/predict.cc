@@ -67,44 +67,45 @@ std::optional<Machines> machines_of_row(const MeasuredRow& row) {
        {std::pair{"GB10", "spark"}, std::pair{"GB300", "gb300"}, std::pair{"B300", "b300"}, std::pair{"B200", "b200"},
         std::pair{"H200", "h200"}, std::pair{"H100", "h100"}, std::pair{"H800", "h800"}, std::pair{"A100", "a100"},
         std::pair{"H20", "h20"}, std::pair{"L40S", "l40s"}, std::pair{"L20", "l20"}, std::pair{"4090", "rtx-4090"},
-        std::pair{"RTX PRO 6000", "rtx-pro-6000"}}) {
+        std::pair{"RTX PRO 6000", "rtx-pro-6000"}, std::pair{"RTX 6000 Pro", "rtx-pro-6000"}}) {
     if (!has(row.hardware, part)) continue;
-    const HardwareFacts& facts = *find_hardware_facts(name);
+    const spec::HardwareFacts& facts = *spec::find_hardware_facts(name);
     const int per_node = std::max(facts.hardware->gpus, 1);
     Machines machines = machines_of(facts, std::clamp((row.gpus + per_node - 1) / per_node, 1, kNodesMax));
-    if (has(row.hardware, "switch")) machines.topology = Topology::kSwitch;
+    if (has(row.hardware, "switch")) machines.topology = spec::Topology::kSwitch;
     if (has(row.parallelism, "bond")) machines.exchange = Exchange::kBonded;
     return machines;
   }
   return std::nullopt;
 }
 
-std::optional<ModelFacts> model_of_row(const MeasuredRow& row) {
+std::optional<spec::ModelFacts> model_of_row(const MeasuredRow& row) {
   std::string name = row.model;
   if (const std::size_t open = name.find(" ("); open != std::string::npos && open > 0) name.resize(open);
-  if (const ModelFacts* found = find_model_facts(name)) return *found;
+  if (const spec::ModelFacts* found = spec::find_model_facts(name)) return *found;
   // "glm-5.2 504B NVFP4": a pruned variant keeps the shape and the active size.
   const std::size_t space = name.find(' ');
   if (space != std::string::npos && space > 0) {
-    if (const ModelFacts* found = find_model_facts(name.substr(0, space))) {
-      ModelFacts variant = *found;
-      if (const auto sized = facts_from_size(name.substr(space + 1))) variant.total_given = count_model(*sized).total;
+    if (const spec::ModelFacts* found = spec::find_model_facts(name.substr(0, space))) {
+      spec::ModelFacts variant = *found;
+      if (const auto sized = spec::facts_from_size(name.substr(space + 1)))
+        variant.total_given = spec::count_model(*sized).total;
       if (variant.total_given > 0 && variant.active_given == 0) variant.active_given = variant.total_given;
       return variant;
     }
   }
   if (const double bytes = bytes_in(name, " GB weights", 1e9); bytes > 0) {
-    auto sized = facts_from_size(fmt::format("{:.0f}B", bytes / 1e9));
+    auto sized = spec::facts_from_size(fmt::format("{:.0f}B", bytes / 1e9));
     if (sized) sized->total_given = sized->active_given = static_cast<std::int64_t>(bytes);
     return sized;
   }
-  if (auto sized = facts_from_size(name)) return sized;
+  if (auto sized = spec::facts_from_size(name)) return sized;
   // An unnamed model, but one that is said to be dense or to fill a node: the size that people share out, 70B.
-  if (has(name, "dense") || has(name, "fits one node")) return *find_model_facts("llama-3.3-70b");
+  if (has(name, "dense") || has(name, "fits one node")) return *spec::find_model_facts("llama-3.3-70b");
   return std::nullopt;
 }
 
-WeightFormat format_of_row(const MeasuredRow& row, const ModelFacts& model) {
+WeightFormat format_of_row(const MeasuredRow& row, const spec::ModelFacts& model) {
   const std::string quant = lower(row.quant);
   const auto named = [](std::string_view name) { return *find_format(name); };
   if (has(quant, "fp8/fp4") || has(quant, "native")) return named("fp8-fp4");
@@ -142,7 +143,7 @@ Question ask_serve(const MeasuredRow& row, Machines machines) {
   c.engine = engine_of_row(row);
   c.graphs = !has(row.engine, "graphs off");
   c.machines = std::move(machines);
-  c.layout = {.tensor = degree(row.parallelism, "TP"),
+  c.layout = {.tensor = std::max(degree(row.parallelism, "TP"), degree(row.parallelism, "DEP")),
               .pipeline = degree(row.parallelism, "PP"),
               .replicas = degree(row.parallelism, "DP")};
   const std::string quant = row.quant;
@@ -210,7 +211,7 @@ Question ask_net(const MeasuredRow& row, Machines machines) {
   return {[=](const Constants& k) { return all_reduce_seconds(machines, group, bytes, k) * 1e6; }, {}};
 }
 
-TrainCase train_case(const MeasuredRow& row, const ModelFacts& model, Machines machines) {
+TrainCase train_case(const MeasuredRow& row, const spec::ModelFacts& model, Machines machines) {
   TrainCase c;
   c.model = model;
   c.machines = std::move(machines);
@@ -244,7 +245,7 @@ Question ask_train(const MeasuredRow& row, const Machines& machines) {
   if (!model) return declined("neither the model nor its size is known");
   if (row.metric == "train_speedup") {
     // A model that fits one node: the gradients of each step cross, the rest does not.
-    TrainCase c = train_case(row, *find_model_facts("llama-3.2-3b"), machines);
+    TrainCase c = train_case(row, *spec::find_model_facts("llama-3.2-3b"), machines);
     TrainCase one = c;
     one.layout.replicas = 1;
     return {
@@ -257,16 +258,29 @@ Question ask_train(const MeasuredRow& row, const Machines& machines) {
   return {[=](const Constants& k) { return train_rate_per_gpu(c, k) * counted; }, {}};
 }
 
+// How the four models of Korthikanti et al. ran; the pipeline of 1T was not interleaved.
+struct PaperLayout {
+  double micro_batch;
+  int pipeline;
+  int virtual_stages;
+};
+PaperLayout paper_layout(const spec::ModelFacts& model) {
+  const auto billions = static_cast<double>(spec::count_model(model).total) / 1e9;
+  if (billions > 750) return {.micro_batch = 1, .pipeline = 64, .virtual_stages = 1};
+  if (billions > 350) return {.micro_batch = 1, .pipeline = 35, .virtual_stages = 3};
+  if (billions > 100) return {.micro_batch = 1, .pipeline = 8, .virtual_stages = 3};
+  return {.micro_batch = 4, .pipeline = 1, .virtual_stages = 1};
+}
+
 Question ask_memory(const MeasuredRow& row, const Machines& machines) {
   auto model = model_of_row(row);
   if (!model) return declined("neither the model nor its size is known");
   TrainCase c = train_case(row, *model, machines);
   if (row.metric == "activation_memory") {
-    // Korthikanti et al.: 22B ran micro-batches of 4; 175B eight stages with three chunks each.
-    const bool is_large = count_model(*model).total > 100'000'000'000;
-    c.micro_batch = is_large ? 1 : 4;
-    c.layout.pipeline = is_large ? 8 : 1;
-    c.virtual_stages = is_large ? 3 : 1;
+    const PaperLayout paper = paper_layout(*model);
+    c.micro_batch = paper.micro_batch;
+    c.layout.pipeline = paper.pipeline;
+    c.virtual_stages = paper.virtual_stages;
     c.global_batch = 0;
     c.recompute = has(row.note, "seqsel") ? Recompute::kSelective : Recompute::kNone;
     c.sequence_parallel = has(row.note, "seq");
@@ -279,7 +293,7 @@ Question ask_memory(const MeasuredRow& row, const Machines& machines) {
 }
 
 Question ask_image(const MeasuredRow& row, const Machines& machines) {
-  const ImageModelFacts* const model = find_image_model_facts(row.model);
+  const spec::ImageModelFacts* const model = spec::find_image_model_facts(row.model);
   if (!model) return declined("the image model is not known");
   DrawCase c{.model = *model, .machines = machines};
   const std::string quant = lower(row.quant);
@@ -310,7 +324,7 @@ Question question_of(const MeasuredRow& row) {
   if (row.kind == "memory") return ask_memory(row, *machines);
   if (row.kind == "image") return ask_image(row, *machines);
   if (row.kind == "power") {
-    const HardwareFacts& facts = *machines->facts;
+    const spec::HardwareFacts& facts = *machines->facts;
     const double watts = has(row.parallelism, "idle") ? facts.idle_power.value : facts.load_power.value;
     return {[=](const Constants&) { return watts; }, "catalogue: no accuracy is claimed"};
   }

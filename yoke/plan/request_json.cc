@@ -2,7 +2,7 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 // In the namespace of the structs, where the field templates look them up.
 constexpr auto enum_names(ShortLayers) {
@@ -79,7 +79,9 @@ void visit_fields(Visitor& visit, ImageModelFacts& model) {
   visit.optional("source", model.source);
 }
 
-namespace plan {
+}  // namespace yoke::spec
+
+namespace yoke::plan {
 
 constexpr auto enum_names(Exchange) {
   return std::array{std::pair{"nccl", Exchange::kNccl}, std::pair{"one-shot", Exchange::kOneShot},
@@ -113,15 +115,26 @@ void visit_fields(Visitor& visit, Machines& machines) {
   visit.required("rails", machines.rails);
   visit.required("exchange", machines.exchange);
   visit.required("topology", machines.topology);
+  visit.optional("mesh", machines.is_mesh);
   visit.required("oversubscription", machines.oversubscription);
   visit.optional("notes", machines.notes);
+  visit.optional("measured", machines.measured);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, RankWeights& packed) {
+  visit.required("ranks", packed.ranks);
+  visit.required("bytes", packed.bytes);
+  visit.optional("work_space", packed.work_space);
+  visit.optional("stages", packed.stages);
+  visit.optional("layers_part", packed.layers_part);
 }
 
 // The request without what stands in a catalogue: its format is a name there.
 struct RequestFields {
   Request request;
   std::string format;
-  std::optional<ModelFacts> model;
+  std::optional<spec::ModelFacts> model;
 };
 
 template <class Visitor>
@@ -135,7 +148,10 @@ void visit_fields(Visitor& visit, RequestFields& fields) {
   visit.required("machines", r.machines);
   visit.required("engine", r.engine);
   visit.required("context", r.context);
+  visit.optional("context_may_shrink", r.context_may_shrink);
+  visit.optional("rank_weights", r.rank_weights);
   visit.required("concurrency", r.concurrency);
+  visit.optional("embeddings", r.embeddings);
   visit.required("prompt", r.prompt);
   visit.required("generated", r.generated);
   visit.required("cache_bytes", r.cache_bytes);
@@ -155,10 +171,11 @@ void visit_fields(Visitor& visit, RequestFields& fields) {
 
 namespace {
 
-bool is_drawable(const ImageModelFacts& model) {
+bool is_drawable(const spec::ImageModelFacts& model) {
   const auto within = [](double value, double high) { return value >= 0 && value <= high; };
   bool is_sane = !model.parts.empty() && model.steps >= 1 && model.steps <= 65536;
-  for (const ImagePart& part : model.parts) is_sane = is_sane && within(static_cast<double>(part.parameters), 1e15);
+  for (const spec::ImagePart& part : model.parts)
+    is_sane = is_sane && within(static_cast<double>(part.parameters), 1e15);
   for (const std::int64_t size : {model.width, model.blocks, model.heads, model.text_tokens}) {
     is_sane = is_sane && within(static_cast<double>(size), 1 << 20);
   }
@@ -175,13 +192,18 @@ void refuse_absurd(const Document& document, const Request& r) {
                             within(m.oversubscription, 1, 1000) && within(m.link_latency, 0, 10) &&
                             within(m.gpu.fp8, 0, 1e18) && within(m.gpu.fp4, 0, 1e18) && within(m.gpu.nvlink, 0, 1e15);
   const bool has_goal = r.goal != Goal::kDraw || (r.image && is_drawable(*r.image));
-  const bool has_sizes = within(r.context, 1, 1e16) && within(r.concurrency, 1, 1e16) && within(r.prompt, 1, 1e16) &&
-                         within(r.generated, 1, 1e16) && within(r.cache_bytes, 0.25, 8) && within(r.draft, 0, 65536) &&
-                         within(r.acceptance, 0, 1) && within(r.sequence, 1, 1e16) && within(r.global_batch, 0, 1e16) &&
-                         within(r.tokens, 0, 1e16) && within(r.width, 64, 16384) && within(r.height, 64, 16384) &&
-                         within(r.steps, 0, 65536) && within(r.file_bytes, 0, 1e16) && within(r.tensor, 0, 65536) &&
-                         within(r.pipeline, 0, 65536) && within(r.replicas, 0, 65536);
-  const bool has_shape = r.goal == Goal::kDraw || is_plausible(r.model);
+  bool has_sizes = within(r.context, 1, 1e16) && within(r.concurrency, 1, 1e16) && within(r.prompt, 1, 1e16) &&
+                   within(r.generated, 1, 1e16) && within(r.cache_bytes, 0.25, 8) && within(r.draft, 0, 65536) &&
+                   within(r.acceptance, 0, 1) && within(r.sequence, 1, 1e16) && within(r.global_batch, 0, 1e16) &&
+                   within(r.tokens, 0, 1e16) && within(r.width, 64, 16384) && within(r.height, 64, 16384) &&
+                   within(r.steps, 0, 65536) && within(r.file_bytes, 0, 1e16) && within(r.tensor, 0, 65536) &&
+                   within(r.pipeline, 0, 65536) && within(r.replicas, 0, 65536);
+  for (const RankWeights& packed : r.rank_weights) {
+    has_sizes = has_sizes && within(packed.ranks, 1, 65536) && within(packed.bytes, 0, 1e15) &&
+                within(packed.work_space, 0, 1e15) && within(packed.stages, 1, 65536) &&
+                within(packed.layers_part, 0, 1);
+  }
+  const bool has_shape = r.goal == Goal::kDraw || spec::is_plausible(r.model);
   if (has_machines && has_goal && has_sizes && has_shape) return;
   throw Error(ErrorCode::kInvalid, fmt::format("{}: this request makes no sense", document.where),
               has_machines ? "its model or its numbers are out of range" : "its machines are out of range");
@@ -195,9 +217,9 @@ Document to_json(const Request& request) {
   return write_fields(fields);
 }
 
-Request request_from_json(const Document& document) {
-  RequestFields fields = read_fields<RequestFields>(document);
-  Request request = std::move(fields.request);
+void from_json(const Document& document, Request& request) {
+  RequestFields fields = from_json<RequestFields>(document);
+  request = std::move(fields.request);
   if (fields.model) request.model = std::move(*fields.model);
   const WeightFormat* const format = find_format(fields.format);
   if (!format) {
@@ -205,7 +227,7 @@ Request request_from_json(const Document& document) {
                 fmt::format("{}: no format is called '{}'", document.where, printable(fields.format, 40)));
   }
   request.format = *format;
-  const HardwareFacts* const facts = find_hardware_facts(request.machines.hardware);
+  const spec::HardwareFacts* const facts = spec::find_hardware_facts(request.machines.hardware);
   if (!facts) {
     throw Error(ErrorCode::kInvalid,
                 fmt::format("{}: no machine is called '{}'", document.where, printable(request.machines.hardware, 40)));
@@ -213,8 +235,6 @@ Request request_from_json(const Document& document) {
   request.machines.facts = facts;
   request.machines.kind = machines_of(*facts, 1).kind;
   refuse_absurd(document, request);
-  return request;
 }
 
-}  // namespace plan
-}  // namespace yoke
+}  // namespace yoke::plan

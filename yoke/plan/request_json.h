@@ -6,6 +6,6 @@ namespace yoke::plan {
 
 Document to_json(const Request& request);
 // Error(kInvalid) names the key that is missing, unknown or absurd.
-Request request_from_json(const Document& document);
+void from_json(const Document& document, Request& request);
 
 }  // namespace yoke::plan

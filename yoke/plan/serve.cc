@@ -13,35 +13,62 @@ constexpr double kNvlinkPrefillLoss = 0.95;  // for each doubling of ranks insid
 bool is_server(const Machines& machines) {
   return machines.kind != HardwareClass::kGb10 && machines.kind != HardwareClass::kCpu;
 }
+bool is_blackwell(const Machines& machines) {
+  return machines.kind == HardwareClass::kBlackwell || machines.kind == HardwareClass::kBlackwellUltra;
+}
 bool is_mixture(const ServeCase& c) { return c.model.experts > 0; }
+
+// yoke's kernels differ by the width of a weight, and at four bits by what the bits mean.
+struct CpuConstants {
+  Constant bits32, bits16, bits8, int4, fp4;
+};
+constexpr CpuConstants kCpuBandwidths = {Constant::kEtaCpu32, Constant::kEtaCpu16, Constant::kEtaCpu8,
+                                         Constant::kEtaCpu4, Constant::kEtaCpuFp4};
+constexpr CpuConstants kCpuPrefills = {Constant::kPrefillCpu32, Constant::kPrefillCpu16, Constant::kPrefillCpu8,
+                                       Constant::kPrefillCpu4, Constant::kPrefillCpuFp4};
+Constant cpu_constant(const WeightFormat& format, double bits, const CpuConstants& of) {
+  if (bits < 6) return format.arithmetic == Arithmetic::kFp4 ? of.fp4 : of.int4;
+  return bits >= 24 ? of.bits32 : bits >= 12 ? of.bits16 : of.bits8;
+}
+
+double cpu_efficiency(const ServeCase& c, double bits, const Constants& k);
 
 double weight_efficiency(const ServeCase& c, const Constants& k) {
   switch (c.machines.kind) {
     case HardwareClass::kGb10:
       if (c.engine == Engine::kLlamaCpp) return k[Constant::kEtaLlamaCpp];
       if (c.engine == Engine::kTensorRt) return k[Constant::kEtaTensorRtGb10];
-      return k[c.format.linear_bits < 6 ? Constant::kEtaVllmFourBit : Constant::kEtaVllmWide];
+      if (c.format.linear_bits >= 6) return k[is_mixture(c) ? Constant::kEtaVllmWideMixture : Constant::kEtaVllmWide];
+      // Integer weights of dense layers go through Marlin, FP4 and experts through kernels that reach less.
+      return k[c.format.arithmetic == Arithmetic::kBf16 && !is_mixture(c) ? Constant::kEtaVllmInt4Dense
+                                                                          : Constant::kEtaVllmFourBit];
     case HardwareClass::kBlackwell:
     case HardwareClass::kBlackwellUltra:
-      return k[Constant::kEtaBlackwell];
+      return k[c.format.arithmetic == Arithmetic::kFp4 ? Constant::kEtaBlackwellFp4 : Constant::kEtaBlackwell];
     case HardwareClass::kCpu:
-      return k[Constant::kEtaCpu];
+      return cpu_efficiency(c, c.format.linear_bits, k);
     case HardwareClass::kHopper:
     case HardwareClass::kOtherGpu:
       break;
   }
-  return k[Constant::kEtaHopper];
+  // Without FP4 units these weights are widened before they are multiplied.
+  return k[c.format.arithmetic == Arithmetic::kFp4 ? Constant::kEtaHopperFp4 : Constant::kEtaHopper];
 }
 
-double cache_efficiency(const ServeCase& c, double weights, const Constants& k) {
-  return c.machines.kind == HardwareClass::kGb10 ? k[Constant::kEtaCacheGb10] : weights;
+double cache_efficiency(const ServeCase& c, const Constants& k) {
+  if (c.machines.kind == HardwareClass::kCpu) return k[Constant::kEtaCpuCache];
+  if (c.machines.kind == HardwareClass::kGb10) return k[Constant::kEtaCacheGb10];
+  return k[is_blackwell(c.machines) ? Constant::kEtaBlackwell : Constant::kEtaHopper];
 }
 
 // Launches and small kernels, of one layer.
 double layer_seconds(const ServeCase& c, double sequences, const Constants& k) {
   if (c.machines.kind == HardwareClass::kCpu) return k[Constant::kLayerCpu] * kMicro;
   if (is_server(c.machines)) {
-    return (k[Constant::kLayerServer] + (is_mixture(c) ? k[Constant::kLayerServerMixture] : 0)) * kMicro;
+    const double layer = k[c.engine == Engine::kTensorRt ? Constant::kLayerTensorRt : Constant::kLayerServer];
+    if (!is_mixture(c)) return layer * kMicro;
+    return (layer + k[is_blackwell(c.machines) ? Constant::kLayerBlackwellMixture : Constant::kLayerHopperMixture]) *
+           kMicro;
   }
   double micros = k[Constant::kLayerGb10];
   if (!c.graphs) micros += k[Constant::kLayerWithoutGraphs];
@@ -50,12 +77,15 @@ double layer_seconds(const ServeCase& c, double sequences, const Constants& k) {
 }
 
 double decode_arithmetic_rate(const ServeCase& c, const Constants& k) {
+  if (c.machines.kind == HardwareClass::kCpu) {
+    return k[cpu_constant(c.format, c.format.linear_bits, kCpuPrefills)] * c.machines.gpu.bf16;
+  }
   if (c.machines.kind == HardwareClass::kGb10) return k[Constant::kDecodeRateGb10] * kTera;
   return kServerDecodeMfu * peak_rate(c.machines.gpu, c.format.arithmetic);
 }
 
 // Experts that so many tokens touch. Tokens of one batch choose alike, so they count as tokens^skew independent ones.
-double distinct_experts(const ModelFacts& model, double tokens, double skew) {
+double distinct_experts(const spec::ModelFacts& model, double tokens, double skew) {
   const auto e = static_cast<double>(model.experts);
   const auto used = static_cast<double>(model.experts_used);
   return e * (1 - std::pow(1 - used / e, std::pow(tokens, skew)));
@@ -64,15 +94,17 @@ double distinct_experts(const ModelFacts& model, double tokens, double skew) {
 struct ReadParts {
   double experts = 0;
   double others = 0;
+  double attention = 0;  // of others
+  double head = 0;       // of others
 };
 
 ReadParts read_parts(const ServeCase& c, double tokens, const Constants& k) {
-  const ModelCount count = count_model(c.model);
+  const spec::ModelCount count = spec::count_model(c.model);
   const auto wide = [](std::int64_t value) { return static_cast<double>(value); };
   ReadParts parts;
-  parts.others = (wide(count.rest - count.attention) * c.format.linear_bits +
-                  wide(count.attention) * c.format.attention_bits + wide(count.head) * c.format.head_bits) /
-                 8;
+  parts.attention = wide(count.attention) * c.format.attention_bits / 8;
+  parts.head = wide(count.head) * c.format.head_bits / 8;
+  parts.others = wide(count.rest - count.attention) * c.format.linear_bits / 8 + parts.attention + parts.head;
   if (is_mixture(c)) {
     parts.experts =
         distinct_experts(c.model, tokens, k[Constant::kRoutingSkew]) * wide(count.expert) * c.format.linear_bits / 8;
@@ -83,24 +115,54 @@ ReadParts read_parts(const ServeCase& c, double tokens, const Constants& k) {
   } else if (c.file_bytes > 0) {
     factor = c.file_bytes / stored_bytes(count, c.model, c.format);
   }
-  return {parts.experts * factor, parts.others * factor};
+  return {parts.experts * factor, parts.others * factor, parts.attention * factor, parts.head * factor};
+}
+
+// Of memory bandwidth. A group of int4 weights costs time of its own, so a weight takes a + b/group seconds. Groups of
+// 128 and of 32 are measured.
+double cpu_efficiency(const ServeCase& c, double bits, const Constants& k) {
+  constexpr double kLargeGroup = 128;
+  constexpr double kSmallGroup = 32;
+  const auto efficiency = [&](Constant id) {
+    const double of_large_models = k[id];
+    if (!c.machines.measured) return of_large_models;
+    const auto rate = read_rate(*c.machines.measured, row_of(id).name, rank_bytes(c, k));
+    return rate ? *rate / c.machines.gpu.bandwidth : of_large_models;
+  };
+  const Constant id = cpu_constant(c.format, bits, kCpuBandwidths);
+  const double group = c.format.group;
+  if (id != Constant::kEtaCpu4 || group <= 0 || group >= kLargeGroup) return efficiency(id);
+  const double small = std::min((1 / group - 1 / kLargeGroup) / (1 / kSmallGroup - 1 / kLargeGroup), 1.0);  // 0 to 1
+  return 1 / ((1 - small) / efficiency(id) + small / efficiency(Constant::kEtaCpu4Group32));
+}
+
+// Seconds to read these on one GPU. On a processor each width has its own rate.
+double read_seconds(const ServeCase& c, const ReadParts& parts, const Constants& k) {
+  const double bandwidth = c.machines.gpu.bandwidth;
+  const double linear = (parts.experts + parts.others) / (bandwidth * weight_efficiency(c, k));
+  if (c.machines.kind != HardwareClass::kCpu) return linear;
+  const auto slower_by = [&](double bytes, double bits) {
+    const double eta = cpu_efficiency(c, bits, k);
+    return bytes / bandwidth * (1 / eta - 1 / weight_efficiency(c, k));
+  };
+  return linear + slower_by(parts.attention, c.format.attention_bits) + slower_by(parts.head, c.format.head_bits);
 }
 
 double matmul_flop(const ServeCase& c, bool with_head) {
-  const ModelCount count = count_model(c.model);
+  const spec::ModelCount count = spec::count_model(c.model);
   return 2 * static_cast<double>(count.matmul() - (with_head ? 0 : count.head));
 }
 
 // Of one token that sees so many others.
-double attention_flop(const ModelFacts& m, double seen) {
+double attention_flop(const spec::ModelFacts& m, double seen) {
   if (m.latent) {
-    const LatentAttention& a = *m.latent;
+    const spec::LatentAttention& a = *m.latent;
     const double reach = m.selected_tokens > 0 ? std::min(seen, static_cast<double>(m.selected_tokens)) : seen;
     return 2 * static_cast<double>(m.layers * m.heads * (a.plain_width + a.rotary_width + a.value_width)) * reach;
   }
   const auto per_layer = static_cast<double>(4 * m.heads * m.head_width);
-  if (m.short_layers == ShortLayers::kNone) return per_layer * static_cast<double>(m.layers) * seen;
-  const double near = m.short_layers == ShortLayers::kWindow ? std::min(seen, static_cast<double>(m.window)) : 0;
+  if (m.short_layers == spec::ShortLayers::kNone) return per_layer * static_cast<double>(m.layers) * seen;
+  const double near = m.short_layers == spec::ShortLayers::kWindow ? std::min(seen, static_cast<double>(m.window)) : 0;
   return per_layer * (static_cast<double>(m.full_layers) * seen + static_cast<double>(m.layers - m.full_layers) * near);
 }
 
@@ -110,10 +172,14 @@ struct PrefillRates {
 };
 
 PrefillRates prefill_rates(const ServeCase& c, const Constants& k) {
-  if (c.machines.kind == HardwareClass::kCpu) return {0.5 * c.machines.gpu.bf16, 0.5 * c.machines.gpu.bf16};
+  if (c.machines.kind == HardwareClass::kCpu) {
+    return {k[cpu_constant(c.format, c.format.linear_bits, kCpuPrefills)] * c.machines.gpu.bf16,
+            k[Constant::kPrefillCpu32] * c.machines.gpu.bf16};
+  }
   if (is_server(c.machines)) {
-    const double mfu = k[Constant::kPrefillMfuServer];
-    return {mfu * peak_rate(c.machines.gpu, c.format.arithmetic), mfu * c.machines.gpu.bf16};
+    const bool is_fp4 = c.format.arithmetic == Arithmetic::kFp4 && c.machines.gpu.fp4 > 0;
+    const double mfu = k[is_fp4 ? Constant::kPrefillMfuServerFp4 : Constant::kPrefillMfuServer];
+    return {mfu * peak_rate(c.machines.gpu, c.format.arithmetic), k[Constant::kPrefillMfuServer] * c.machines.gpu.bf16};
   }
   PrefillRates rates;
   const double width = c.model.latent ? 128 : std::min<double>(static_cast<double>(c.model.head_width), 128);
@@ -140,7 +206,9 @@ double prefill_gain(const ServeCase& c, const Group& group, const Constants& k) 
 }
 
 double exchange_bytes(const ServeCase& c, double tokens) {
-  return 2 * static_cast<double>(c.model.width) * tokens;  // BF16
+  // BF16; yoke sums in FP32 on a processor.
+  const double each = c.machines.kind == HardwareClass::kCpu && c.engine == Engine::kYoke ? 4 : 2;
+  return each * static_cast<double>(c.model.width) * tokens;
 }
 
 // Sequences of one replica that run at once.
@@ -148,6 +216,17 @@ double sequences_of_replica(const ServeCase& c) {
   const double each = std::max(c.batch / c.layout.replicas, 1.0);
   return c.sequences_max > 0 ? std::min(each, c.sequences_max) : each;
 }
+
+// From one stage to the next. Between two processors an all-reduce is one message each way: as long as this takes.
+double stage_seconds(const ServeCase& c, double bytes, const Constants& k) {
+  if (c.machines.kind == HardwareClass::kCpu) return all_reduce_seconds(c.machines, {.nodes = 2}, bytes, k);
+  const bool crosses = c.layout.tensor * c.layout.pipeline > c.machines.gpus_per_node;
+  const double rate = crosses ? c.machines.link : std::max(c.machines.gpu.nvlink, 20e9);
+  return 2 * c.machines.link_latency + bytes / rate;
+}
+
+// Stages of yoke's engine take turns: a step passes all of them with every sequence.
+bool has_waves(const ServeCase& c) { return c.layout.pipeline > 1 && c.engine != Engine::kYoke; }
 
 StepTime wave_step(const ServeCase& c, double sequences, const Constants& k) {
   const double tokens = sequences * (c.draft + 1);
@@ -165,21 +244,27 @@ StepTime wave_step(const ServeCase& c, double sequences, const Constants& k) {
     step.exchange += 2 * layers * all_to_all_seconds(c.machines, all, bytes, k);
   } else {
     const ReadParts parts = read_parts(c, tokens, k);
-    step.weights = (parts.others + parts.experts) / (tp * bandwidth * eta);
+    step.weights = read_seconds(c, parts, k) / tp;
   }
   const double cache_split = std::min(tp, c.model.latent ? 1.0 : static_cast<double>(c.model.kv_heads));
-  step.cache =
-      sequences * cache_bytes_per_sequence(c, c.context) / (cache_split * bandwidth * cache_efficiency(c, eta, k));
+  step.cache = sequences * cache_bytes_per_sequence(c, c.context) / (cache_split * bandwidth * cache_efficiency(c, k));
   step.fixed = layers * layer_seconds(c, sequences, k);
-  if (is_server(c.machines)) step.fixed += sequences * k[Constant::kStreamServer] * kMicro;
-  if (tokens > 1) step.arithmetic = tokens * matmul_flop(c, true) / (tp * decode_arithmetic_rate(c, k));
+  if (c.machines.kind == HardwareClass::kCpu) step.fixed += k[Constant::kStepCpu] * kMicro;
+  if (is_server(c.machines)) {
+    const bool is_trt = c.engine == Engine::kTensorRt;
+    step.fixed += sequences * k[is_trt ? Constant::kStreamTensorRt : Constant::kStreamServer] * kMicro;
+  }
+  // A processor's own rates of one token hold its arithmetic already.
+  const double more_tokens = c.machines.kind == HardwareClass::kCpu ? tokens - 1 : tokens;
+  if (tokens > 1) step.arithmetic = more_tokens * matmul_flop(c, true) / (tp * decode_arithmetic_rate(c, k));
+  // A server's matrix units work while the memory streams: only what is longer than the weights shows.
+  if (is_server(c.machines)) step.arithmetic = std::max(step.arithmetic - step.weights, 0.0);
   if (c.layout.tensor > 1) {
     step.exchange += 2 * layers * all_reduce_seconds(c.machines, group, exchange_bytes(c, tokens), k);
   }
-  if (c.layout.pipeline > 1) {
-    const bool crosses = c.layout.tensor * c.layout.pipeline > c.machines.gpus_per_node;
-    const double rate = crosses ? c.machines.link : std::max(c.machines.gpu.nvlink, 20e9);
-    step.exchange += (c.layout.pipeline - 1) * (2 * c.machines.link_latency + exchange_bytes(c, tokens) / rate);
+  if (c.layout.pipeline > 1) step.exchange += (c.layout.pipeline - 1) * stage_seconds(c, exchange_bytes(c, tokens), k);
+  if (c.machines.kind == HardwareClass::kCpu && c.layout.tensor * c.layout.pipeline > 1) {
+    step.exchange += k[Constant::kStepCpuRanks] * kMicro;
   }
   if (is_server(c.machines) && c.prompt > 0 && c.generated > 0 && sequences > 1) {
     step.prompts = sequences / c.generated * prefill_seconds(c, c.prompt, 0, k);
@@ -204,7 +289,7 @@ double peak_rate(const GpuModel& gpu, Arithmetic arithmetic) {
 }
 
 double weight_bytes(const ServeCase& c) {
-  return c.file_bytes > 0 ? c.file_bytes : stored_bytes(count_model(c.model), c.model, c.format);
+  return c.file_bytes > 0 ? c.file_bytes : stored_bytes(spec::count_model(c.model), c.model, c.format);
 }
 
 double read_bytes(const ServeCase& c, double tokens, const Constants& k) {
@@ -212,22 +297,27 @@ double read_bytes(const ServeCase& c, double tokens, const Constants& k) {
   return parts.experts + parts.others;
 }
 
+double rank_bytes(const ServeCase& c, const Constants& k) {
+  const double all = is_mixture(c) ? weight_bytes(c) : read_bytes(c, 1, k);
+  return all / (c.layout.tensor * c.layout.pipeline);
+}
+
 double cache_bytes_per_sequence(const ServeCase& c, double tokens) {
-  return c.cache_bytes * cache_values(c.model, static_cast<std::int64_t>(tokens), CacheRule::kRead);
+  return c.cache_bytes * spec::cache_values(c.model, static_cast<std::int64_t>(tokens), spec::CacheRule::kRead);
 }
 
 double cache_bytes_held(const ServeCase& c, double tokens) {
   // vLLM and yoke put all layers into one pool of pages of 16 tokens; llama.cpp keeps windows short.
   const bool pools = c.engine != Engine::kLlamaCpp;
   const double pages = std::ceil(tokens / 16) * 16;
-  return c.cache_bytes *
-         cache_values(c.model, static_cast<std::int64_t>(pages), pools ? CacheRule::kAllocated : CacheRule::kRead);
+  return c.cache_bytes * spec::cache_values(c.model, static_cast<std::int64_t>(pages),
+                                            pools ? spec::CacheRule::kAllocated : spec::CacheRule::kRead);
 }
 
 StepTime decode_step(const ServeCase& c, const Constants& k) {
   const double sequences = sequences_of_replica(c);
   // Stages work on waves in turn: each wave passes all of them.
-  return wave_step(c, std::max(sequences / c.layout.pipeline, 1.0), k);
+  return wave_step(c, has_waves(c) ? std::max(sequences / c.layout.pipeline, 1.0) : sequences, k);
 }
 
 double decode_rate(const ServeCase& c, const Constants& k) {
@@ -242,7 +332,7 @@ double decode_rate(const ServeCase& c, const Constants& k) {
   // One request uses one replica. Several do not spread evenly, over replicas as little as over the waves of a
   // pipeline.
   const double busy = std::min<double>(c.layout.replicas, c.batch);
-  const bool is_shared_out = busy > 1 || (c.layout.pipeline > 1 && sequences > 1);
+  const bool is_shared_out = busy > 1 || (has_waves(c) && sequences > 1);
   return (is_shared_out ? k[Constant::kReplicaBalance] : 1) * busy * rate;
 }
 
@@ -269,7 +359,8 @@ double full_rate(const ServeCase& c, const Constants& k) {
   const double sequences = std::clamp(room / cache_bytes_held(c, held), 1.0, 2048.0);
   double mfu = 0;
   if (is_mixture(c)) {
-    mfu = k[Constant::kFullMfuMixture];
+    const bool is_fp4 = c.format.arithmetic == Arithmetic::kFp4 && c.machines.gpu.fp4 > 0;
+    mfu = k[is_fp4 ? Constant::kFullMfuMixtureFp4 : Constant::kFullMfuMixture];
   } else {
     mfu = k[c.format.arithmetic == Arithmetic::kFp4 ? Constant::kFullMfuFp4 : Constant::kFullMfuFp8];
   }

@@ -3,6 +3,7 @@
 #include <array>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "yoke/plan/collectives.h"
 #include "yoke/plan/format.h"
@@ -25,11 +26,22 @@ struct Layout {
   int ranks() const { return tensor * pipeline * replicas; }
 };
 
+// What each rank of a stage holds in weights, of the largest part, as the engine's backend packs them.
+struct RankWeights {
+  int ranks = 1;  // that share each layer
+  double bytes = 0;
+  double work_space = 0;   // of a step
+  int stages = 1;          // of the engine
+  double layers_part = 1;  // of the model's layers that this stage has
+  friend bool operator==(const RankWeights&, const RankWeights&) = default;
+};
+
 struct ServeCase {
-  ModelFacts model;
+  spec::ModelFacts model;
   WeightFormat format{};
-  double file_bytes = 0;        // of the checkpoint, where known exactly
-  double read_bytes_given = 0;  // of one token at batch 1, where published
+  double file_bytes = 0;                       // of the checkpoint, where known exactly
+  double read_bytes_given = 0;                 // of one token at batch 1, where published
+  std::vector<RankWeights> rank_weights = {};  // of every stage, where the engine counted the files
   Engine engine = Engine::kVllm;
   bool graphs = true;  // CUDA graphs
   Machines machines;
@@ -62,8 +74,11 @@ double peak_rate(const GpuModel& gpu, Arithmetic arithmetic);
 
 double weight_bytes(const ServeCase& c);                                           // of the whole model in memory
 double read_bytes(const ServeCase& c, double tokens, const Constants& constants);  // of weights in one step
-double cache_bytes_per_sequence(const ServeCase& c, double tokens);                // read
-double cache_bytes_held(const ServeCase& c, double tokens);                        // by this engine's rules
+// Of one rank's weights that compete for its processor's caches. Tokens of a mixture choose other experts each time, so
+// all of them count.
+double rank_bytes(const ServeCase& c, const Constants& constants);
+double cache_bytes_per_sequence(const ServeCase& c, double tokens);  // read
+double cache_bytes_held(const ServeCase& c, double tokens);          // by this engine's rules
 
 StepTime decode_step(const ServeCase& c, const Constants& constants);
 double decode_rate(const ServeCase& c, const Constants& constants);  // tokens/s of all sequences together

@@ -12,7 +12,7 @@ constexpr double kTensorOverlap = 0.8;  // of all-reduces inside a machine
 constexpr double kLoraShare = 0.005;    // of the parameters, adapters of usual rank
 constexpr double kAdapterBytes = 18;    // of one adapter parameter in training
 
-double parameters(const TrainCase& c) { return static_cast<double>(count_model(c.model).total); }
+double parameters(const TrainCase& c) { return static_cast<double>(spec::count_model(c.model).total); }
 
 double mixed_precision_rate(const TrainCase& c, const Constants& k) {
   const GpuModel& gpu = c.machines.gpu;
@@ -33,7 +33,11 @@ double mixed_precision_rate(const TrainCase& c, const Constants& k) {
   } else {
     rate = k[Constant::kTrainBf16] * gpu.bf16;
   }
-  if (c.model.experts > 0) rate *= k[Constant::kTrainMixture];
+  // Small expert matrices leave FP8 units idle: mixtures train at a fraction of the BF16 peak whatever the format.
+  if (c.model.experts > 0) {
+    const bool is_hopper = c.machines.kind == HardwareClass::kHopper || c.machines.kind == HardwareClass::kOtherGpu;
+    rate = k[is_hopper ? Constant::kTrainMixtureHopper : Constant::kTrainMixtureBlackwell] * gpu.bf16;
+  }
   return rate * c.power_factor;
 }
 
@@ -127,13 +131,13 @@ TrainMemory train_memory(const TrainCase& c) {
 }
 
 double train_flop_per_token(const TrainCase& c) {
-  const ModelCount count = count_model(c.model);
+  const spec::ModelCount count = spec::count_model(c.model);
   const auto reach = static_cast<double>(c.model.layers * c.model.heads * (c.model.latent ? 192 : c.model.head_width));
   return 6 * static_cast<double>(count.matmul()) + 6 * reach * c.sequence;
 }
 
 TrainTime train_time(const TrainCase& c, const Constants& k) {
-  const ModelCount count = count_model(c.model);
+  const spec::ModelCount count = spec::count_model(c.model);
   const double rate = mixed_precision_rate(c, k);
   TrainTime time;
   time.arithmetic = passes(c) * static_cast<double>(count.matmul()) / rate;

@@ -23,7 +23,7 @@ enum class Tuning { kFull, kLora };
 enum class Trainer { kMegatron, kTorchTitan, kYoke };
 
 struct TrainCase {
-  ModelFacts model;
+  spec::ModelFacts model;
   Arithmetic arithmetic = Arithmetic::kBf16;
   Tuning tuning = Tuning::kFull;
   Trainer trainer = Trainer::kMegatron;

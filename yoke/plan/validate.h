@@ -37,18 +37,6 @@ struct Validation {
 Validation validate(const std::vector<MeasuredRow>& rows);
 Document to_json(const Validation& validation);
 
-// Fits every constant that the rows touch, from its prior: the least sum of |log(predicted/measured)|, each (model,
-// source) weighted by 1/sqrt(its rows) so that one long page does not choose for a whole machine, with a pull to the
-// prior.
-Constants fit_constants(const std::vector<MeasuredRow>& rows);
-
-// Rows and models behind each constant, in the order of constant_table().
-struct ConstantSupport {
-  int rows = 0;
-  int models = 0;
-};
-std::vector<ConstantSupport> count_support(const std::vector<MeasuredRow>& rows);
-
 // The 80% interval of a class as a factor: value/factor to value*factor (docs/planning.md says where it comes from).
 double interval_factor(const std::string& class_name);
 

@@ -1,11 +1,13 @@
 // The planner against published measurements (tests/data/measured.csv).
 #include "yoke/plan/validate.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
+#include "yoke/base/text.h"
 #include "yoke/plan/words.h"
 
 namespace yoke::plan {
@@ -53,12 +55,36 @@ TEST(Validate, EveryTrustedRowIsReportedAndNoOther) {
   }
 }
 
+// Rows and models behind each constant, in the order of constant_table().
+struct Support {
+  int rows = 0;
+  std::set<std::string> models;
+};
+std::vector<Support> count_support(const std::vector<MeasuredRow>& rows) {
+  std::vector<Support> support(kConstantCount);
+  const Constants shipped = shipped_constants();
+  for (const MeasuredRow& row : rows) {
+    if (row.confidence != "A" && row.confidence != "B") continue;
+    const Question question = question_of(row);
+    if (!question.answer) continue;
+    shipped.forget_used();
+    question.answer(shipped);
+    const ConstantSet used = shipped.used();
+    for (std::size_t id = 0; id < kConstantCount; ++id) {
+      if (!used.test(id)) continue;
+      ++support[id].rows;
+      support[id].models.insert(row.model.empty() ? row.source : row.model.substr(0, row.model.find(" (")));
+    }
+  }
+  return support;
+}
+
 TEST(Constants, StateTheRowsThatTheyRestOnAndMarkTheWeak) {
-  const std::vector<ConstantSupport> support = count_support(published_rows());
+  const std::vector<Support> support = count_support(published_rows());
   for (const ConstantRow& row : constant_table()) {
-    const ConstantSupport& counted = support[static_cast<std::size_t>(row.id)];
+    const Support& counted = support[static_cast<std::size_t>(row.id)];
     EXPECT_EQ(row.rows, counted.rows) << row.name;
-    EXPECT_EQ(row.models, counted.models) << row.name;
+    EXPECT_EQ(row.models, std::ssize(counted.models)) << row.name;
     EXPECT_EQ(&row, &row_of(row.id));
     if (row.rows < 3) {
       EXPECT_FALSE(row.rests.empty()) << row.name << " rests on " << row.rows << " rows without a mark";
@@ -118,6 +144,42 @@ TEST(Measured, AnUnknownModelOrMachineIsDeclinedWithAReason) {
   EXPECT_NE(validation.rows[1].why.find("hardware"), std::string::npos);
   const Document json = to_json(validation);
   EXPECT_EQ(json.find("rows")->items[0].find("predicted")->kind, Document::Kind::kNull);
+}
+
+TEST(Measured, ImagesWithoutACompilerTakeAsLongAsTheirLaunches) {
+  const auto seconds_of = [](const std::string& engine, int gpus) {
+    const std::string row = fmt::format(
+        "a,image,H100,{},flux.1-dev,bf16,{},Ulysses-{},1,1024x1024,28 steps,latency,4,s,x,A,\n", gpus, engine, gpus);
+    return validate(parse_measured(kHeader + row, "m.csv")).rows.at(0).predicted.value();
+  };
+  EXPECT_LT(seconds_of("eager", 2), 0.8 * seconds_of("eager", 1));
+  EXPECT_EQ(seconds_of("eager", 8), seconds_of("eager", 4)) << "one thread launches the kernels of each GPU";
+  EXPECT_LT(seconds_of("torch.compile", 4), 0.6 * seconds_of("eager", 4));
+  EXPECT_LT(seconds_of("torch.compile", 8), seconds_of("torch.compile", 4));
+}
+
+// Korthikanti et al., figure 1: activations of one GPU in GiB.
+TEST(Measured, ActivationsOfThePapersLargestModelsAreThePapers) {
+  std::string csv = kHeader;
+  for (const char* row :
+       {"turing-530b,114.02,none", "turing-530b,23.08,seqsel", "megatron-1t,131.25,none", "megatron-1t,26.56,seqsel"}) {
+    const std::vector<std::string> parts = split(row, ',');
+    csv += fmt::format("a,memory,A100,8,{},fp16,Megatron,TP8 (paper config),1,2048,,activation_memory,{},GiB,x,A,{}\n",
+                       parts[0], parts[1], parts[2]);
+  }
+  for (const RowResult& result : validate(parse_measured(csv, "m.csv")).rows) {
+    EXPECT_NEAR(result.predicted.value() / result.row.value, 1, 0.001) << result.row.model << " " << result.row.note;
+  }
+}
+
+TEST(Measured, ExpertsOverAllGpusHaveTheMemoryOfAllGpus) {
+  const auto rate_of = [](const std::string& parallelism) {
+    const std::string row = "a,serve,B200,4,deepseek-v3,FP4,TRT-LLM," + parallelism +
+                            ",max,1024,1024,output_throughput_per_gpu,6430,tok/s/GPU,x,A,\n";
+    return validate(parse_measured(kHeader + row, "m.csv")).rows.at(0).predicted.value();
+  };
+  EXPECT_EQ(rate_of("DEP4"), rate_of("TP4"));
+  EXPECT_GT(rate_of("DEP4"), 1000);
 }
 
 TEST(Words, CountsAndSizesAreReadAsPeopleWriteThem) {

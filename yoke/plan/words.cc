@@ -23,8 +23,8 @@ double scale_of(std::string_view ending) {
 int side_of(std::string_view text) {
   int side = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), side);
-  const bool is_whole = failure == std::errc{} && end == text.data() + text.size();
-  return is_whole && side >= 64 && side <= 16384 && side % 16 == 0 ? side : 0;
+  const bool is_complete = failure == std::errc{} && end == text.data() + text.size();
+  return is_complete && side >= 64 && side <= 16384 && side % 16 == 0 ? side : 0;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 std::optional<std::int64_t> number_at_start(std::string_view text) {
@@ -38,8 +38,8 @@ constexpr GroupFiles kVersion1 = {"/sys/fs/cgroup/memory", "memory.limit_in_byte
                                   "total_inactive_file ", "total_active_file "};
 
 // What one group leaves. Pages of files are given back before anything fails, so they count as free: also those that
-// were read twice and thus are called active, as in the kernel's own MemAvailable. A model's files are such pages as
-// soon as a second rank has loaded them.
+// were read twice and are therefore called active, as in the kernel's own MemAvailable. A model's files are such pages
+// as soon as a second rank has loaded them.
 std::optional<std::int64_t> left_in(const FileTree& tree, const GroupFiles& files, const std::string& folder) {
   const auto limit = number_in(tree, folder + "/" + std::string(files.limit));
   const auto usage = number_in(tree, folder + "/" + std::string(files.usage));
@@ -68,7 +68,7 @@ void for_each_group(const FileTree& tree, const std::function<void(const GroupFi
   }
 }
 
-// Keeps the least of what is told.
+// Keeps the least of what it gets.
 struct Least {
   void consider(std::optional<std::int64_t> bytes) {
     if (bytes && (!value || *bytes < value->value)) value = Bytes{*bytes};
@@ -102,4 +102,4 @@ std::optional<Bytes> memory_limit(const FileTree& tree) {
   return least.value;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -7,7 +7,7 @@
 #include "yoke/base/file_tree.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 // MemAvailable of /proc/meminfo, and the limits of the control groups (version 2 or 1) from ours up to the root.
 std::optional<Bytes> available_memory(const FileTree& tree);
@@ -18,4 +18,4 @@ std::optional<Bytes> total_memory(const FileTree& tree);
 // The least limit of these control groups; nothing where none is set.
 std::optional<Bytes> memory_limit(const FileTree& tree);
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 TEST(AvailableMemory, IsWhatTheKernelCallsAvailable) {
@@ -39,7 +39,7 @@ TEST(AvailableMemory, KnowsTheFirstVersionOfControlGroups) {
   EXPECT_EQ(available_memory(tree), Bytes{600});
 }
 
-TEST(AvailableMemory, HasNoLimitWhereVersionOneSaysSoByAHugeNumber) {
+TEST(AvailableMemory, HasNoLimitWhereVersionOneShowsItByAHugeNumber) {
   MemoryTree tree;
   EXPECT_EQ(memory_limit(tree), std::nullopt);
   tree.add_file("/proc/self/cgroup", "9:memory:/docker\n");
@@ -50,4 +50,4 @@ TEST(AvailableMemory, HasNoLimitWhereVersionOneSaysSoByAHugeNumber) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::probe

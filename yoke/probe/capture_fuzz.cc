@@ -22,36 +22,37 @@ std::string_view take_part(std::string_view& rest) {
 }
 
 // A part that does not parse leaves its source empty, so that one broken file does not hide the others.
-yoke::Sources parse_sources(std::string_view rest) {
+yoke::probe::Sources parse_sources(std::string_view rest) {
   using namespace yoke;
+  using namespace yoke::probe;
   Sources sources;
   const std::string_view tree = take_part(rest);
   const auto parsed = try_to([&] { return parse_tree(std::string(tree) + "\n", "fuzz.tree", {}); });
   sources.files = std::make_shared<MemoryTree>(parsed ? *parsed : MemoryTree());
-  const auto read = [&](auto& target, auto convert) {
+  const auto read = [&]<typename T>(T& target) {
     const std::string_view part = take_part(rest);
-    const auto value = try_to([&] { return convert(parse_json(part, "fuzz.json")); });
+    const auto value = try_to([&] { return from_json<T>(parse_json(part, "fuzz.json")); });
     if (value) target = *value;
   };
-  read(sources.links, link_table_from_json);
-  read(sources.nvml, nvml_from_json);
-  read(sources.system, system_from_json);
+  read(sources.links);
+  read(sources.nvml);
+  read(sources.system);
   return sources;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const yoke::Sources sources = parse_sources({reinterpret_cast<const char*>(data), size});
-  yoke::Machine machine;
+  const yoke::probe::Sources sources = parse_sources({reinterpret_cast<const char*>(data), size});
+  yoke::spec::Machine machine;
   try {
-    machine = yoke::probe_machine(sources);
+    machine = yoke::probe::probe_machine(sources);
   } catch (const yoke::Error&) {
     return 0;
   }
   // Broken UTF-8 is replaced when printed, so the second print is compared, not the first.
-  const std::string printed = print_json(to_json(machine));
-  const yoke::Machine again = yoke::machine_from_json(yoke::parse_json(printed, "printed.json"));
-  YOKE_CHECK_EQ(print_json(to_json(again)), printed);
+  const std::string printed = yoke::print_json(yoke::spec::to_json(machine));
+  const yoke::spec::Machine again = from_json<yoke::spec::Machine>(yoke::parse_json(printed, "printed.json"));
+  YOKE_CHECK_EQ(yoke::print_json(yoke::spec::to_json(again)), printed);
   return 0;
 }

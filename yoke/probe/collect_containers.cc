@@ -1,10 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "yoke/probe/collectors.h"
 #include "yoke/probe/tree_values.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 struct Mark {
@@ -40,9 +42,9 @@ std::optional<std::string> find_container(const Sources& sources) {
 
 }  // namespace
 
-void collect_containers(const Sources& sources, Machine& machine) {
+void collect_containers(const Sources& sources, spec::Machine& machine) {
   const FileTree& files = *sources.files;
-  Containers& containers = machine.containers;
+  spec::Containers& containers = machine.containers;
   for (const char* runtime : {"docker", "podman", "containerd", "apptainer", "enroot"}) {
     if (files.exists(std::string("/usr/bin/") + runtime)) containers.runtimes.emplace_back(runtime);
   }
@@ -55,6 +57,11 @@ void collect_containers(const Sources& sources, Machine& machine) {
   containers.rdma_access = files.list("/dev/infiniband");
   std::erase(containers.rdma_access, "by-path");
   std::erase(containers.rdma_access, "by-ibdev");
+  // By name, as a capture would hold all of /dev otherwise.
+  constexpr int kMaxGpus = 16;
+  for (int i = 0; i < kMaxGpus; ++i) {
+    if (files.exists(fmt::format("/dev/nvidia{}", i))) containers.gpu_access.push_back(fmt::format("nvidia{}", i));
+  }
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

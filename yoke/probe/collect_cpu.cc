@@ -10,7 +10,7 @@
 #include "yoke/probe/cpu_list.h"
 #include "yoke/probe/tree_values.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 // An Arm core tells numbers, not a name. Those of the machines that yoke is made for, and of common servers; from Arm's
@@ -81,7 +81,7 @@ std::optional<int> read_list_count(const FileTree& files, const std::string& pat
 
 }  // namespace
 
-void collect_cpu(const Sources& sources, Machine& machine) {
+void collect_cpu(const Sources& sources, spec::Machine& machine) {
   const FileTree& files = *sources.files;
   const Processors processors = read_processors(files.read("/proc/cpuinfo").value_or(""));
   machine.cpu.model = describe(processors);
@@ -91,4 +91,4 @@ void collect_cpu(const Sources& sources, Machine& machine) {
   machine.cpu.numa_nodes = read_list_count(files, "/sys/devices/system/node/online");
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

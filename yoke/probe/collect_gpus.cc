@@ -11,7 +11,7 @@
 #include "yoke/probe/tree_values.h"
 #include "yoke/spec/hardware.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 // Names for what is on the bus but not shown by NVML, as in a lab or without a driver.
@@ -46,35 +46,45 @@ std::string name_on_bus(const FileTree& files, const PciDevice& device) {
   return fmt::format("NVIDIA GPU {}", device.device);
 }
 
-void add_bus_facts(const FileTree& files, const PciDevice& device, Gpu& gpu) {
+void add_bus_facts(const FileTree& files, const PciDevice& device, spec::Gpu& gpu) {
   gpu.pci_address = device.address;
   if (!gpu.numa_node) gpu.numa_node = device.numa_node;
   // What a GPU on the processor's chip says of its link means nothing: a GB10 shows Gen1 x1.
-  if (!has_unified_memory(gpu.name)) gpu.pcie = read_pcie_link(files, device);
+  if (!spec::has_unified_memory(gpu.name)) gpu.pcie = read_pcie_link(files, device);
+  gpu.iommu = read_iommu_type(files, device.address);
 }
 
-Gpu from_nvml(const NvmlGpu& told) {
-  Gpu gpu{.index = told.index,
-          .name = told.name.value_or("NVIDIA GPU"),
-          .uuid = told.uuid,
-          .compute_capability = told.compute_capability,
-          .memory = told.memory_total,
-          .memory_free = told.memory_free,
-          .numa_node = told.numa_affinity,
-          .cpu_affinity = told.cpu_affinity,
-          .vbios = told.vbios_version,
-          .persistence = told.persistence_mode,
-          .clock_mhz = told.clock_graphics_mhz,
-          .clock_mhz_max = told.clock_graphics_max_mhz,
-          .power_w = told.power_w,
-          .power_limit_w = told.power_limit_w,
-          .temperature_c = told.temperature_c,
-          .utilization_percent = told.utilization_percent,
-          .clock_limits = told.clock_limits,
-          .nvlinks = told.nvlink_links,
-          .nvlinks_active = told.nvlink_links_active};
+spec::Gpu from_nvml(const NvmlGpu& told) {
+  spec::Gpu gpu{.index = told.index,
+                .name = told.name.value_or("NVIDIA GPU"),
+                .uuid = told.uuid,
+                .compute_capability = told.compute_capability,
+                .memory = told.memory_total,
+                .memory_free = told.memory_free,
+                .numa_node = told.numa_affinity,
+                .cpu_affinity = told.cpu_affinity,
+                .vbios = told.vbios_version,
+                .persistence = told.persistence_mode,
+                .clock_mhz = told.clock_graphics_mhz,
+                .clock_mhz_max = told.clock_graphics_max_mhz,
+                .power_w = told.power_w,
+                .power_limit_w = told.power_limit_w,
+                .power_limit_default_w = told.power_limit_default_w,
+                .temperature_c = told.temperature_c,
+                .utilization_percent = told.utilization_percent,
+                .clock_limits = told.clock_limits,
+                .nvlinks = told.nvlink_links,
+                .nvlinks_active = told.nvlink_links_active,
+                .nvlink_errors = told.nvlink_errors,
+                .nvlink_errors_rising = told.nvlink_errors_rising,
+                .nvlink_recoveries = told.nvlink_recoveries,
+                .fabric_state = told.fabric_state,
+                .ecc_uncorrected = told.ecc_uncorrected,
+                .ecc_uncorrected_total = told.ecc_uncorrected_total,
+                .row_remap_pending = told.row_remap_pending,
+                .row_remap_failed = told.row_remap_failed};
   // Some drivers tell here what the system has: it would be counted twice, and is not what programs get.
-  if (has_unified_memory(gpu.name)) gpu.memory = gpu.memory_free = std::nullopt;
+  if (spec::has_unified_memory(gpu.name)) gpu.memory = gpu.memory_free = std::nullopt;
   if (told.pci_bus_id) gpu.pci_address = normal_address(*told.pci_bus_id);
   for (const NvmlProcess& process : told.processes) gpu.processes.push_back({process.pid, process.memory});
   return gpu;
@@ -93,6 +103,12 @@ std::optional<std::string> driver_of(const FileTree& files) {
   return match[1];
 }
 
+std::optional<bool> is_open_driver(const FileTree& files) {
+  const auto text = files.read("/proc/driver/nvidia/version");
+  if (!text) return std::nullopt;
+  return text->substr(0, text->find('\n')).find("Open Kernel Module") != std::string::npos;
+}
+
 // {"cuda": {"version": "13.0.1", …}, …}. Looked for as text: the file has a hundred more keys that come and go.
 std::optional<std::string> toolkit_of(const FileTree& files) {
   const auto text = files.read("/usr/local/cuda/version.json");
@@ -106,16 +122,17 @@ std::optional<std::string> toolkit_of(const FileTree& files) {
 
 }  // namespace
 
-void collect_gpus(const Sources& sources, Machine& machine) {
+void collect_gpus(const Sources& sources, spec::Machine& machine) {
   const FileTree& files = *sources.files;
   machine.driver = sources.nvml.driver_version ? sources.nvml.driver_version : driver_of(files);
   machine.cuda = sources.nvml.cuda_version;
   machine.cuda_toolkit = toolkit_of(files);
   machine.gpu_problem = sources.nvml.failure;
+  machine.open_driver = is_open_driver(files);
   std::map<std::string, PciDevice> on_bus = read_pci_devices(files);
   std::erase_if(on_bus, [](const auto& entry) { return !is_gpu(entry.second); });
   for (const NvmlGpu& told : sources.nvml.gpus) {
-    Gpu gpu = from_nvml(told);
+    spec::Gpu gpu = from_nvml(told);
     const auto device = on_bus.find(gpu.pci_address.value_or(""));
     if (device != on_bus.end()) {
       add_bus_facts(files, device->second, gpu);
@@ -124,10 +141,10 @@ void collect_gpus(const Sources& sources, Machine& machine) {
     machine.gpus.push_back(std::move(gpu));
   }
   for (const auto& [address, device] : on_bus) {
-    Gpu gpu{.name = name_on_bus(files, device)};
+    spec::Gpu gpu{.name = name_on_bus(files, device)};
     add_bus_facts(files, device, gpu);
     machine.gpus.push_back(std::move(gpu));
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

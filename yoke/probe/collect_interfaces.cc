@@ -5,10 +5,11 @@
 #include "yoke/base/ip.h"
 #include "yoke/base/text.h"
 #include "yoke/probe/collectors.h"
+#include "yoke/probe/module_eeprom.h"
 #include "yoke/probe/pci.h"
 #include "yoke/probe/tree_values.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 Error broken_link(std::string_view interface, std::string_view what, std::string_view value) {
@@ -31,22 +32,22 @@ const PciDevice* function_of(const LinkEntry& link, const FileTree& files,
   return nullptr;
 }
 
-InterfaceKind kind_of(const LinkEntry& link, const FileTree& files, const PciDevice* device) {
+spec::InterfaceKind kind_of(const LinkEntry& link, const FileTree& files, const PciDevice* device) {
   const std::string kind = link.linkinfo ? link.linkinfo->info_kind : "";
-  if (link.link_type == "loopback") return InterfaceKind::kLoopback;
-  if (kind == "bridge") return InterfaceKind::kBridge;
-  if (kind == "bond" || kind == "team") return InterfaceKind::kBond;
+  if (link.link_type == "loopback") return spec::InterfaceKind::kLoopback;
+  if (kind == "bridge") return spec::InterfaceKind::kBridge;
+  if (kind == "bond" || kind == "team") return spec::InterfaceKind::kBond;
   const std::string folder = device ? device->folder + "/net/" + link.ifname : "/sys/class/net/" + link.ifname;
-  if (files.exists(folder + "/phy80211")) return InterfaceKind::kWifi;
-  if (device) return InterfaceKind::kEthernet;
-  if (!kind.empty()) return InterfaceKind::kVirtual;
+  if (files.exists(folder + "/phy80211")) return spec::InterfaceKind::kWifi;
+  if (device) return spec::InterfaceKind::kEthernet;
+  if (!kind.empty()) return spec::InterfaceKind::kVirtual;
   // Without a kind it is hardware off the PCI bus (USB, a board's own), or a device such as a tap.
   const auto place = files.resolve("/sys/class/net/" + link.ifname);
-  if (place && place->starts_with("/sys/devices/virtual/")) return InterfaceKind::kVirtual;
-  return link.link_type == "ether" ? InterfaceKind::kEthernet : InterfaceKind::kOther;
+  if (place && place->starts_with("/sys/devices/virtual/")) return spec::InterfaceKind::kVirtual;
+  return link.link_type == "ether" ? spec::InterfaceKind::kEthernet : spec::InterfaceKind::kOther;
 }
 
-void add_addresses(const LinkEntry& link, NetworkInterface& interface) {
+void add_addresses(const LinkEntry& link, spec::NetworkInterface& interface) {
   for (const LinkAddress& address : link.addr_info) {
     const std::string text = fmt::format("{}/{}", address.local, address.prefixlen);
     if (address.family == "inet6") interface.ipv6_addresses.push_back(text);
@@ -65,14 +66,16 @@ std::optional<BitsPerSecond> speed_of(const FileTree& files, const std::string& 
   return BitsPerSecond{static_cast<double>(*megabits) * 1e6};
 }
 
-NetworkInterface interface_of(const LinkEntry& link, const FileTree& files,
-                              const std::map<std::string, PciDevice>& devices) {
+spec::NetworkInterface interface_of(const LinkEntry& link, const FileTree& files,
+                                    const std::map<std::string, PciDevice>& devices) {
   const PciDevice* const device = function_of(link, files, devices);
-  NetworkInterface interface {
+  spec::NetworkInterface interface {
     .name = link.ifname, .index = link.ifindex, .kind = kind_of(link, files, device), .mac = link.address.value_or(""),
     .mtu = link.mtu, .up = link.has_flag("UP"), .carrier = link.has_flag("LOWER_UP"), .master = link.master
   };
   add_addresses(link, interface);
+  interface.flow_control = link.flow_control;
+  interface.dscp = link.dscp;
   const auto disabled = read_number(files, fmt::format("/proc/sys/net/ipv6/conf/{}/disable_ipv6", link.ifname));
   if (disabled) interface.ipv6_disabled = *disabled != 0;
   if (device) {
@@ -81,20 +84,23 @@ NetworkInterface interface_of(const LinkEntry& link, const FileTree& files,
     interface.numa_node = device->numa_node;
     interface.pcie = read_pcie_link(files, *device);
     interface.speed = speed_of(files, device->folder + "/net/" + link.ifname);
-  } else if (interface.kind == InterfaceKind::kEthernet) {
+    // The kernel tells it by ethtool; a lab's interfaces have no module, and show one among their hardware.
+    const auto eeprom = link.module_eeprom ? link.module_eeprom : files.read(device->folder + "/module_eeprom");
+    if (eeprom) interface.module = parse_module_eeprom(*eeprom);
+  } else if (interface.kind == spec::InterfaceKind::kEthernet) {
     interface.speed = speed_of(files, "/sys/class/net/" + link.ifname);
   }
   return interface;
 }
 
-Route route_of(const LinkRoute& told) {
+spec::Route route_of(const LinkRoute& told) {
   const auto address = [&](const std::optional<std::string>& text, std::string_view what) -> std::optional<Ipv4> {
     if (!text) return std::nullopt;
     const auto parsed = parse_ipv4(*text);
     if (!parsed) throw broken_link(told.dev, what, *text);
     return *parsed;
   };
-  Route route{.interface = told.dev, .metric = told.metric};
+  spec::Route route{.interface = told.dev, .metric = told.metric};
   route.gateway = address(told.gateway, "a route's gateway");
   route.source = address(told.prefsrc, "a route's source");
   route.down = std::find(told.flags.begin(), told.flags.end(), "linkdown") != told.flags.end();
@@ -108,7 +114,7 @@ Route route_of(const LinkRoute& told) {
 
 }  // namespace
 
-void collect_interfaces(const Sources& sources, Machine& machine) {
+void collect_interfaces(const Sources& sources, spec::Machine& machine) {
   const std::map<std::string, PciDevice> devices = read_pci_devices(*sources.files);
   for (const LinkEntry& link : sources.links.links) {
     machine.interfaces.push_back(interface_of(link, *sources.files, devices));
@@ -116,4 +122,4 @@ void collect_interfaces(const Sources& sources, Machine& machine) {
   for (const LinkRoute& route : sources.links.routes) machine.routes.push_back(route_of(route));
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

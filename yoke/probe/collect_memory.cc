@@ -7,7 +7,7 @@
 #include "yoke/probe/tree_values.h"
 #include "yoke/spec/hardware.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 constexpr std::string_view kMeminfo = "/proc/meminfo";
@@ -22,26 +22,26 @@ std::map<std::string, std::int64_t> read_meminfo(const FileTree& files) {
     const bool kib = rest.ends_with(" kB");
     if (kib) rest = trim(rest.substr(0, rest.size() - 3));
     const auto number = to_number(rest);
-    constexpr std::int64_t kMost = std::int64_t{1} << 50;
-    if (!number || *number < 0 || *number > kMost) throw broken_file(kMeminfo, "a line such as MemTotal: 1 kB", line);
+    constexpr std::int64_t kMax = std::int64_t{1} << 50;
+    if (!number || *number < 0 || *number > kMax) throw broken_file(kMeminfo, "a line such as MemTotal: 1 kB", line);
     values[line.substr(0, colon)] = kib ? *number * 1024 : *number;
   }
   return values;
 }
 
 // By its name: that NVML does not tell a GPU's own memory means nothing, a broken GPU's it does not tell either.
-bool is_unified(const Gpu& gpu) { return has_unified_memory(gpu.name); }
+bool is_unified(const spec::Gpu& gpu) { return spec::has_unified_memory(gpu.name); }
 
 }  // namespace
 
-void collect_memory(const Sources& sources, Machine& machine) {
+void collect_memory(const Sources& sources, spec::Machine& machine) {
   const FileTree& files = *sources.files;
   const std::map<std::string, std::int64_t> values = read_meminfo(files);
   const auto value = [&](const char* name) -> std::optional<Bytes> {
     const auto found = values.find(name);
     return found == values.end() ? std::nullopt : std::optional(Bytes{found->second});
   };
-  Memory& memory = machine.memory;
+  spec::Memory& memory = machine.memory;
   memory.total = value("MemTotal");
   memory.available = available_memory(files);
   memory.limit = memory_limit(files);
@@ -50,8 +50,8 @@ void collect_memory(const Sources& sources, Machine& machine) {
   memory.cached = value("Cached");
   const auto pages = value("HugePages_Total");
   const auto page_size = value("Hugepagesize");
-  constexpr std::int64_t kPageMost = std::int64_t{1} << 34;
-  if (pages && page_size && page_size->value < kPageMost && pages->value < kPageMost >> 6) {
+  constexpr std::int64_t kMaxPage = std::int64_t{1} << 34;
+  if (pages && page_size && page_size->value < kMaxPage && pages->value < kMaxPage >> 6) {
     memory.huge_pages = Bytes{pages->value * page_size->value};
   }
   memory.swap_total = value("SwapTotal");
@@ -60,4 +60,4 @@ void collect_memory(const Sources& sources, Machine& machine) {
   memory.cma_free = value("CmaFree");
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -5,12 +5,12 @@
 #include "yoke/probe/pci.h"
 #include "yoke/spec/fabric.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 // A function that is a port, or half of one.
 struct PortFunction {
-  NetworkInterface* interface = nullptr;
+  spec::NetworkInterface* interface = nullptr;
   bool is_further = false;  // none of the fabric's
   std::string place, adapter, domain;
 
@@ -19,11 +19,12 @@ struct PortFunction {
 };
 
 // Virtual functions are no ports of their own.
-std::vector<PortFunction> find_functions(const FileTree& files, Machine& machine) {
+std::vector<PortFunction> find_functions(const FileTree& files, spec::Machine& machine) {
   std::vector<PortFunction> functions;
-  std::vector<const NetworkInterface*> interfaces;
-  for (NetworkInterface& interface : machine.interfaces) {
-    const RdmaDevice* device = interface.rdma_device ? find_rdma_device(machine, *interface.rdma_device) : nullptr;
+  std::vector<const spec::NetworkInterface*> interfaces;
+  for (spec::NetworkInterface& interface : machine.interfaces) {
+    const spec::RdmaDevice* device =
+        interface.rdma_device ? spec::find_rdma_device(machine, *interface.rdma_device) : nullptr;
     if (!device || !device->pci_address) continue;
     const PciDevice pci{.address = *device->pci_address};
     if (files.exists("/sys/bus/pci/devices/" + pci.address + "/physfn")) continue;
@@ -33,7 +34,7 @@ std::vector<PortFunction> find_functions(const FileTree& files, Machine& machine
                          .domain = pci.domain()});
     interfaces.push_back(&interface);
   }
-  const std::vector<const NetworkInterface*> fabric = fabric_among(machine, interfaces);
+  const std::vector<const spec::NetworkInterface*> fabric = spec::fabric_among(machine, interfaces);
   for (PortFunction& function : functions) {
     function.is_further = std::find(fabric.begin(), fabric.end(), function.interface) == fabric.end();
   }
@@ -42,22 +43,22 @@ std::vector<PortFunction> find_functions(const FileTree& files, Machine& machine
 
 }  // namespace
 
-// Functions at the same place of different PCI domains on one adapter are the halves of a port: a Spark's 0000:01:00.0
+// Functions at the same place of different PCI domains on one adapter are the rails of a port: a Spark's 0000:01:00.0
 // and 0002:01:00.0. Never by the order of names, where a capital P comes before a small one. The fabric's ports come
 // first: a NIC for storage beside them does not move their numbers.
-void collect_ports(const Sources& sources, Machine& machine) {
+void collect_ports(const Sources& sources, spec::Machine& machine) {
   std::vector<PortFunction> functions = find_functions(*sources.files, machine);
   std::sort(functions.begin(), functions.end(),
             [](const PortFunction& a, const PortFunction& b) { return a.order() < b.order(); });
   int port = -1;
-  char half = 'A';
+  char rail = 'A';
   for (std::size_t i = 0; i < functions.size(); ++i) {
     const bool same_port = i > 0 && functions[i].port() == functions[i - 1].port();
-    half = same_port ? static_cast<char>(half + 1) : 'A';
+    rail = same_port ? static_cast<char>(rail + 1) : 'A';
     if (!same_port) ++port;
     functions[i].interface->port = port;
-    functions[i].interface->half = std::string(1, half);
+    functions[i].interface->rail = std::string(1, rail);
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -10,7 +10,7 @@
 #include "yoke/probe/tree_values.h"
 #include "yoke/spec/address_holder.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 constexpr std::string_view kClass = "/sys/class/infiniband";
@@ -59,8 +59,8 @@ std::optional<Ipv4> mapped_ipv4(const std::array<std::uint16_t, 8>& groups) {
 
 // The slots in use: an empty one reads as zeros, and its attributes cannot be read at all. Those of InfiniBand proper
 // have no interface; they are left out, as nothing about RoCE follows from them.
-std::vector<GidEntry> read_gids(const FileTree& files, const std::string& port) {
-  std::vector<GidEntry> gids;
+std::vector<spec::GidEntry> read_gids(const FileTree& files, const std::string& port) {
+  std::vector<spec::GidEntry> gids;
   for (const std::string& name : files.list(port + "/gids")) {
     const std::string path = port + "/gids/" + name;
     const auto index = to_number(name);
@@ -75,36 +75,38 @@ std::vector<GidEntry> read_gids(const FileTree& files, const std::string& port) 
       throw broken_file(port + "/gid_attrs/types/" + name, "RoCE v2 or IB/RoCE v1", *type);
     }
     gids.push_back({.index = static_cast<int>(*index),
-                    .type = *type == "RoCE v2" ? GidType::kRoceV2 : GidType::kRoceV1,
+                    .type = *type == "RoCE v2" ? spec::GidType::kRoceV2 : spec::GidType::kRoceV1,
                     .address = *address,
                     .ipv4 = mapped_ipv4(groups),
                     .interface = *interface});
   }
-  std::sort(gids.begin(), gids.end(), [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
+  std::sort(gids.begin(), gids.end(),
+            [](const spec::GidEntry& a, const spec::GidEntry& b) { return a.index < b.index; });
   return gids;
 }
 
 // The entry that RoCE must use now: version 2, for an IPv4 address that the interface has at this moment. An address
 // that somebody gave it comes before one that it gave itself.
-std::optional<int> choose_gid(const std::vector<GidEntry>& gids, const NetworkInterface& interface) {
+std::optional<int> choose_gid(const std::vector<spec::GidEntry>& gids, const spec::NetworkInterface& interface) {
   std::optional<int> self_given;
-  for (const GidEntry& gid : gids) {
-    const bool is_current = gid.type == GidType::kRoceV2 && gid.ipv4 && gid.interface == interface.name &&
+  for (const spec::GidEntry& gid : gids) {
+    const bool is_current = gid.type == spec::GidType::kRoceV2 && gid.ipv4 && gid.interface == interface.name &&
                             std::any_of(interface.addresses.begin(), interface.addresses.end(),
                                         [&](const Ipv4Prefix& prefix) { return prefix.address == *gid.ipv4; });
     if (!is_current) continue;
-    if (!is_link_local(*gid.ipv4)) return gid.index;
+    if (!spec::is_link_local(*gid.ipv4)) return gid.index;
     if (!self_given) self_given = gid.index;
   }
   return self_given;
 }
 
-NetworkInterface* interface_at(Machine& machine, const std::string& pci_address, const std::vector<GidEntry>& gids) {
-  NetworkInterface* found = nullptr;
-  for (NetworkInterface& interface : machine.interfaces) {
+spec::NetworkInterface* interface_at(spec::Machine& machine, const std::string& pci_address,
+                                     const std::vector<spec::GidEntry>& gids) {
+  spec::NetworkInterface* found = nullptr;
+  for (spec::NetworkInterface& interface : machine.interfaces) {
     if (interface.pci_address != pci_address) continue;
-    const bool named =
-        std::any_of(gids.begin(), gids.end(), [&](const GidEntry& gid) { return gid.interface == interface.name; });
+    const bool named = std::any_of(gids.begin(), gids.end(),
+                                   [&](const spec::GidEntry& gid) { return gid.interface == interface.name; });
     // One function can have several interfaces (a representor of a virtual function); the GIDs say which is ours.
     if (named || !found) found = &interface;
     if (named) break;
@@ -112,35 +114,69 @@ NetworkInterface* interface_at(Machine& machine, const std::string& pci_address,
   return found;
 }
 
-RdmaDevice read_device(const FileTree& files, const std::string& name, Machine& machine) {
+// Of the kernel's counters those that tell of faults (docs/probe.md), and the packets that they are held against. Zero
+// is not kept. An unreadable one is as good as absent: some firmware answers EINVAL.
+constexpr std::array kCounters = {"counters/link_downed",
+                                  "counters/link_error_recovery",
+                                  "counters/local_link_integrity_errors",
+                                  "counters/port_rcv_errors",
+                                  "counters/port_rcv_packets",
+                                  "counters/port_xmit_discards",
+                                  "counters/port_xmit_packets",
+                                  "counters/symbol_error",
+                                  "hw_counters/local_ack_timeout_err",
+                                  "hw_counters/np_cnp_sent",
+                                  "hw_counters/np_ecn_marked_roce_packets",
+                                  "hw_counters/out_of_buffer",
+                                  "hw_counters/packet_seq_err",
+                                  "hw_counters/rnr_nak_retry_err",
+                                  "hw_counters/rp_cnp_handled",
+                                  "hw_counters/rp_cnp_ignored"};
+
+std::vector<spec::PortCounter> read_counters(const FileTree& files, const std::string& port) {
+  std::vector<spec::PortCounter> counters;
+  for (const std::string path : kCounters) {
+    const auto value = to_number(files.read_trimmed(port + "/" + path).value_or(""));
+    if (value && *value > 0) counters.push_back({last_part(path), *value});
+  }
+  return counters;
+}
+
+spec::RdmaDevice read_device(const FileTree& files, const std::string& name, spec::Machine& machine) {
   const std::string folder = fmt::format("{}/{}", kClass, name);
   const std::string port = folder + "/ports/1";
-  RdmaDevice device{.name = name,
-                    .state = read_state(files, port + "/state").value_or("UNKNOWN"),
-                    .physical_state = read_state(files, port + "/phys_state"),
-                    .link_layer = read_nonempty(files, port + "/link_layer"),
-                    .rate = read_rate(files, port + "/rate"),
-                    .pci_address = pci_address_of(files, folder),
-                    .firmware = read_nonempty(files, folder + "/fw_ver"),
-                    .board = read_nonempty(files, folder + "/board_id"),
-                    .adapter = read_nonempty(files, folder + "/sys_image_guid"),
-                    .gids = read_gids(files, port)};
-  NetworkInterface* const interface =
+  spec::RdmaDevice device{.name = name,
+                          .state = read_state(files, port + "/state").value_or("UNKNOWN"),
+                          .physical_state = read_state(files, port + "/phys_state"),
+                          .link_layer = read_nonempty(files, port + "/link_layer"),
+                          .rate = read_rate(files, port + "/rate"),
+                          .pci_address = pci_address_of(files, folder),
+                          .firmware = read_nonempty(files, folder + "/fw_ver"),
+                          .board = read_nonempty(files, folder + "/board_id"),
+                          .adapter = read_nonempty(files, folder + "/sys_image_guid"),
+                          .gids = read_gids(files, port),
+                          .counters = read_counters(files, port)};
+  if (device.pci_address) {
+    device.iommu = read_iommu_type(files, *device.pci_address);
+    const auto pci = files.resolve("/sys/bus/pci/devices/" + *device.pci_address);
+    if (pci) device.bridges = static_cast<int>(bridges_above({.address = {}, .folder = *pci}).size());
+  }
+  spec::NetworkInterface* const interface =
       device.pci_address ? interface_at(machine, *device.pci_address, device.gids) : nullptr;
   if (!interface) return device;
   device.interface = interface->name;
-  device.gid_index = choose_gid(device.gids, address_holder(machine, *interface, device.gids));
+  device.gid_index = choose_gid(device.gids, spec::address_holder(machine, *interface, device.gids));
   interface->rdma_device = name;
   return device;
 }
 
 }  // namespace
 
-void collect_rdma(const Sources& sources, Machine& machine) {
+void collect_rdma(const Sources& sources, spec::Machine& machine) {
   const FileTree& files = *sources.files;
   for (const std::string& name : files.list(kClass)) {
     machine.rdma_devices.push_back(read_device(files, name, machine));
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -5,11 +5,11 @@
 #include "yoke/probe/collectors.h"
 #include "yoke/probe/tree_values.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 // "Max locked memory         8388608              8388608              bytes": the soft limit, or "unlimited".
-void read_memlock(const FileTree& files, Machine& machine) {
+void read_memlock(const FileTree& files, spec::Machine& machine) {
   constexpr std::string_view kFile = "/proc/self/limits";
   constexpr std::string_view kName = "Max locked memory";
   for (const std::string& line : split(files.read(kFile).value_or(""), '\n')) {
@@ -40,14 +40,14 @@ std::vector<Assignment> assignments_in(std::string_view text, Form form) {
 }
 
 // The same line in two places, as in /etc/environment and thereby in the environment, is one setting.
-void add_settings(const FileTree& files, const std::string& path, Form form, Machine& machine) {
+void add_settings(const FileTree& files, const std::string& path, Form form, spec::Machine& machine) {
   const auto text = read_if_allowed(files, path);
   if (!text) return;
   for (const Assignment& line : assignments_in(*text, form)) {
     if (!is_network_variable(line.name)) continue;
-    const auto same = std::find_if(machine.settings.begin(), machine.settings.end(), [&](const NetworkSetting& known) {
-      return known.name == line.name && known.value == line.value;
-    });
+    const auto same = std::find_if(
+        machine.settings.begin(), machine.settings.end(),
+        [&](const spec::NetworkSetting& known) { return known.name == line.name && known.value == line.value; });
     if (same == machine.settings.end()) {
       machine.settings.push_back({line.name, line.value, path});
     } else if (!same->where.ends_with(path)) {
@@ -57,7 +57,7 @@ void add_settings(const FileTree& files, const std::string& path, Form form, Mac
 }
 
 // Where people put such lines by hand. A session of ssh that runs one command reads few of them, a user's terminal all.
-void add_shell_settings(const Sources& sources, Machine& machine) {
+void add_shell_settings(const Sources& sources, spec::Machine& machine) {
   const FileTree& files = *sources.files;
   for (const std::string& name : files.list("/etc/profile.d")) {
     if (name.ends_with(".sh")) add_settings(files, "/etc/profile.d/" + name, Form::kShell, machine);
@@ -76,7 +76,7 @@ std::optional<std::string> find_firewall(const FileTree& files) {
 
 }  // namespace
 
-void collect_settings(const Sources& sources, Machine& machine) {
+void collect_settings(const Sources& sources, spec::Machine& machine) {
   const FileTree& files = *sources.files;
   machine.nccl = sources.system.nccl;
   machine.settings = sources.system.environment;
@@ -89,4 +89,4 @@ void collect_settings(const Sources& sources, Machine& machine) {
   machine.firewall = find_firewall(files);
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

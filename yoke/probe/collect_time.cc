@@ -2,9 +2,9 @@
 
 #include "yoke/probe/collectors.h"
 
-namespace yoke {
+namespace yoke::probe {
 
-void collect_time(const Sources& sources, Machine& machine) {
+void collect_time(const Sources& sources, spec::Machine& machine) {
   struct Daemon {
     const char* name;
     const char* while_it_runs;
@@ -19,4 +19,4 @@ void collect_time(const Sources& sources, Machine& machine) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -8,7 +8,7 @@
 #include "yoke/probe/collectors.h"
 #include "yoke/probe/pci.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 struct Place {
@@ -32,14 +32,14 @@ std::optional<std::string> nvml_path(const NvmlFacts& nvml, std::size_t from, st
 
 }  // namespace
 
-void collect_topology(const Sources& sources, Machine& machine) {
+void collect_topology(const Sources& sources, spec::Machine& machine) {
   const NvmlFacts& nvml = sources.nvml;
   std::vector<Place> places;
-  for (const Gpu& gpu : machine.gpus) {
+  for (const spec::Gpu& gpu : machine.gpus) {
     if (gpu.index) places.push_back({fmt::format("GPU{}", *gpu.index), gpu.pci_address.value_or("")});
   }
   const std::size_t gpus = places.size();
-  for (const RdmaDevice& device : machine.rdma_devices)
+  for (const spec::RdmaDevice& device : machine.rdma_devices)
     places.push_back({device.name, device.pci_address.value_or("")});
   if (gpus == 0 || places.size() < 2) return;
   const std::map<std::string, PciDevice> devices = read_pci_devices(*sources.files);
@@ -52,7 +52,7 @@ void collect_topology(const Sources& sources, Machine& machine) {
     const auto other = devices.find(places[j].pci_address);
     return one == devices.end() || other == devices.end() ? "?" : pci_path(one->second, other->second);
   };
-  DeviceTopology topology;
+  spec::DeviceTopology topology;
   for (std::size_t i = 0; i < places.size(); ++i) {
     topology.devices.push_back(places[i].name);
     std::vector<std::string>& row = topology.paths.emplace_back();
@@ -61,4 +61,4 @@ void collect_topology(const Sources& sources, Machine& machine) {
   machine.topology = std::move(topology);
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

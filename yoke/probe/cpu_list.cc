@@ -8,15 +8,15 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
-constexpr int kNumbersMost = 1 << 20;  // no machine has more processors; a capture may claim anything
+constexpr int kMaxNumbers = 1 << 20;  // no machine has more processors; a capture may claim anything
 
 std::optional<int> number_of(std::string_view text) {
   int value = 0;
   const auto [rest, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc{} || rest != text.data() + text.size() || value < 0 || value > kNumbersMost) {
+  if (failure != std::errc{} || rest != text.data() + text.size() || value < 0 || value > kMaxNumbers) {
     return std::nullopt;
   }
   return value;
@@ -32,7 +32,7 @@ std::optional<int> count_of_list(std::string_view list) {
     const std::size_t dash = part.find('-');
     const auto first = number_of(std::string_view(part).substr(0, dash));
     const auto last = dash == std::string::npos ? first : number_of(std::string_view(part).substr(dash + 1));
-    if (!first || !last || *last < *first || count > kNumbersMost) return std::nullopt;
+    if (!first || !last || *last < *first || count > kMaxNumbers) return std::nullopt;
     count += *last - *first + 1;
   }
   return count;
@@ -54,4 +54,4 @@ std::string print_cpu_list(std::span<const unsigned long> mask) {
   return list;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 TEST(CpuList, CountsItsNumbers) {
@@ -27,4 +27,4 @@ TEST(CpuList, PrintsAMask) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::probe

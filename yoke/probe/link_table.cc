@@ -4,7 +4,7 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, LinkAddress& address) {
@@ -38,6 +38,9 @@ void visit_fields(Visitor& visit, LinkEntry& link) {
   visit.optional("parentdev", link.parentdev);
   visit.optional("linkinfo", link.linkinfo);
   visit.required("addr_info", link.addr_info);
+  visit.optional("module_eeprom", link.module_eeprom);
+  visit.optional("flow_control", link.flow_control);
+  visit.optional("dscp", link.dscp);
 }
 
 template <class Visitor>
@@ -62,7 +65,7 @@ bool LinkEntry::has_flag(std::string_view flag) const {
   return std::find(flags.begin(), flags.end(), flag) != flags.end();
 }
 
-Document to_json(const LinkTable& table) { return to_document(table); }
-LinkTable link_table_from_json(const Document& document) { return from_document<LinkTable>(document); }
+Document to_json(const LinkTable& table) { return write_fields(table); }
+void from_json(const Document& document, LinkTable& table) { read_fields(document, table); }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -1,6 +1,6 @@
 // The kernel's network interfaces, addresses and IPv4 routes: one of the probe's sources. As data, so that it can be
 // asked of the kernel, written into a capture and read back; names and values are those of `ip -j -d addr` and
-// `ip -j route`, which makes a capture (links.json) readable for whoever knows these.
+// `ip -j route`, which makes a capture (links.json) readable for people who know these.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,7 +9,7 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 struct LinkAddress {
   std::string family;  // "inet", "inet6"
@@ -42,6 +42,9 @@ struct LinkEntry {
   std::optional<std::string> parentdev;
   std::optional<LinkInfo> linkinfo;
   std::vector<LinkAddress> addr_info;
+  std::optional<std::string> module_eeprom = {};  // 256 bytes in hex (module_eeprom.h); not of ip
+  std::optional<std::string> flow_control = {};   // priorities with PFC (flow_control.h); not of ip
+  std::optional<std::string> dscp = {};           // priorities by DSCP (flow_control.h); not of ip
 
   bool has_flag(std::string_view flag) const;
   friend bool operator==(const LinkEntry&, const LinkEntry&) = default;
@@ -67,6 +70,6 @@ struct LinkTable {
 
 LinkTable read_link_table();  // of the calling thread's network namespace
 Document to_json(const LinkTable& table);
-LinkTable link_table_from_json(const Document& document);
+void from_json(const Document& document, LinkTable& table);
 
-}  // namespace yoke
+}  // namespace yoke::probe

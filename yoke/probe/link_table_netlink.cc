@@ -12,7 +12,7 @@
 #include "yoke/base/netlink.h"
 #include "yoke/probe/link_table.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 // By ifindex; a link's master is known by number until all have names.
@@ -179,9 +179,9 @@ void take_route(NetlinkData body, Tables& tables) {
 }  // namespace
 
 LinkTable read_link_table() {
-  constexpr int kTriesMost = 5;  // where something changes all the time, the last answer has to do
+  constexpr int kMaxTries = 5;  // where something changes all the time, the last answer has to do
   Tables tables;
-  for (int tries = 0; tries < kTriesMost; ++tries) {
+  for (int tries = 0; tries < kMaxTries; ++tries) {
     tables = {};
     const UniqueFd fd = open_route_socket(SOCK_RAW, 0);
     const auto ask = [&](std::uint16_t type, unsigned char family, auto take) {
@@ -202,4 +202,4 @@ LinkTable read_link_table() {
   return table;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -8,13 +8,13 @@
 #include <optional>
 #include <set>
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
-constexpr std::uint64_t kSectionsMost = 4096;
-constexpr std::uint64_t kNamesMost = 1 << 20;
-constexpr std::uint64_t kTextMost = 64 << 20;  // of .rodata, where the version is
-constexpr int kImagesMost = 100'000;           // an NCCL has about a thousand
+constexpr std::uint64_t kMaxSections = 4096;
+constexpr std::uint64_t kMaxNames = 1 << 20;
+constexpr std::uint64_t kMaxText = 64 << 20;  // of .rodata, where the version is
+constexpr int kMaxImages = 100'000;           // an NCCL has about a thousand
 
 template <class T>
 std::optional<T> read_struct(const ReadBytes& read, std::uint64_t offset) {
@@ -37,14 +37,14 @@ std::vector<Section> sections_of(const ReadBytes& read, std::uint64_t file_size)
     return {};
   }
   std::vector<Elf64_Shdr> rows;
-  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(header->e_shnum, kSectionsMost); ++i) {
+  for (std::uint64_t i = 0; i < std::min<std::uint64_t>(header->e_shnum, kMaxSections); ++i) {
     const auto row = read_struct<Elf64_Shdr>(read, header->e_shoff + i * sizeof(Elf64_Shdr));
     if (!row) return {};
     rows.push_back(*row);
   }
   if (header->e_shstrndx >= rows.size()) return {};
   const Elf64_Shdr& name_row = rows[header->e_shstrndx];
-  const std::string names = read(name_row.sh_offset, std::min<std::uint64_t>(name_row.sh_size, kNamesMost));
+  const std::string names = read(name_row.sh_offset, std::min<std::uint64_t>(name_row.sh_size, kMaxNames));
   std::vector<Section> sections;
   for (const Elf64_Shdr& row : rows) {
     if (row.sh_name >= names.size() || row.sh_type == SHT_NOBITS || row.sh_offset > file_size) continue;
@@ -58,8 +58,8 @@ std::vector<Section> sections_of(const ReadBytes& read, std::uint64_t file_size)
 // A note is three numbers (sizes of name and content, type), the name and the content, each padded to four bytes.
 std::optional<std::string> read_build_id(const ReadBytes& read, const Section& section) {
   const auto note = read_struct<Elf64_Nhdr>(read, section.offset);
-  constexpr std::uint32_t kIdMost = 64;
-  if (!note || note->n_type != NT_GNU_BUILD_ID || note->n_namesz != 4 || note->n_descsz > kIdMost) return std::nullopt;
+  constexpr std::uint32_t kMaxId = 64;
+  if (!note || note->n_type != NT_GNU_BUILD_ID || note->n_namesz != 4 || note->n_descsz > kMaxId) return std::nullopt;
   std::string text;
   for (const char byte : read(section.offset + sizeof *note + 4, note->n_descsz)) {
     text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
@@ -70,7 +70,7 @@ std::optional<std::string> read_build_id(const ReadBytes& read, const Section& s
 // "NCCL version 2.28.9+cuda13.0" stands there once as a text of its own.
 std::optional<std::string> read_version(const ReadBytes& read, const Section& section) {
   constexpr std::string_view kBefore = "NCCL version ";
-  const std::string text = read(section.offset, std::min<std::uint64_t>(section.size, kTextMost));
+  const std::string text = read(section.offset, std::min<std::uint64_t>(section.size, kMaxText));
   std::optional<std::string> plain;  // "2.28.9 compiled with CUDA 13.0" says less
   for (std::size_t at = text.find(kBefore); at != std::string::npos; at = text.find(kBefore, at + 1)) {
     const std::size_t begin = at + kBefore.size();
@@ -104,13 +104,13 @@ void read_images(const ReadBytes& read, const Section& section, std::set<std::ui
                  std::set<std::uint32_t>& ptx) {
   const std::uint64_t end = section.offset + section.size;
   int images = 0;
-  for (std::uint64_t at = section.offset; at + sizeof(FatHeader) <= end && images < kImagesMost;) {
+  for (std::uint64_t at = section.offset; at + sizeof(FatHeader) <= end && images < kMaxImages;) {
     const auto group = read_struct<FatHeader>(read, at);
     if (!group || group->magic != kFatMagic || group->header_size < sizeof(FatHeader)) return;
     if (group->size > end - at) return;
     std::uint64_t image_at = at + group->header_size;
     at = image_at + group->size;
-    while (image_at + sizeof(FatImage) <= std::min(at, end) && images < kImagesMost) {
+    while (image_at + sizeof(FatImage) <= std::min(at, end) && images < kMaxImages) {
       ++images;
       const auto image = read_struct<FatImage>(read, image_at);
       if (!image || image->header_size < sizeof(FatImage) || image->size > end) return;
@@ -123,8 +123,8 @@ void read_images(const ReadBytes& read, const Section& section, std::set<std::ui
 
 }  // namespace
 
-NcclBuild inspect_nccl(std::string path, std::uint64_t size, const ReadBytes& read) {
-  NcclBuild build{.path = std::move(path), .size = Bytes{static_cast<std::int64_t>(size)}};
+spec::NcclBuild inspect_nccl(std::string path, std::uint64_t size, const ReadBytes& read) {
+  spec::NcclBuild build{.path = std::move(path), .size = Bytes{static_cast<std::int64_t>(size)}};
   std::set<std::uint32_t> code;
   std::set<std::uint32_t> ptx;
   for (const Section& section : sections_of(read, size)) {
@@ -137,4 +137,4 @@ NcclBuild inspect_nccl(std::string path, std::uint64_t size, const ReadBytes& re
   return build;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -11,19 +11,19 @@
 
 #include "yoke/spec/machine.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 // Answers the bytes of a file from an offset, fewer at its end. Such a library has 200 MB, of which a few hundred
 // pieces of some bytes are looked at.
 using ReadBytes = std::function<std::string(std::uint64_t offset, std::size_t size)>;
 
 // Whatever cannot be found is left out; a file that is no 64-bit ELF file tells nothing. Never throws for its content.
-NcclBuild inspect_nccl(std::string path, std::uint64_t size, const ReadBytes& read);
+spec::NcclBuild inspect_nccl(std::string path, std::uint64_t size, const ReadBytes& read);
 
 // Every libnccl.so.2 where one usually lies: the system's folders, CUDA's, Python's packages (the system's, the user's,
 // and environments below the home folder), builds below the home folder (~/nccl, ~/src/nccl), and what variables and
 // the loader's configuration name (nccl_folders.h). Each file once, by its real path, sorted.
 std::vector<std::filesystem::path> find_nccl_files();
-std::vector<NcclBuild> find_nccl_builds();
+std::vector<spec::NcclBuild> find_nccl_builds();
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -8,9 +8,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view file(reinterpret_cast<const char*>(data), size);
-  const yoke::NcclBuild build = yoke::inspect_nccl("fuzz", size, [&](std::uint64_t offset, std::size_t count) {
-    return offset >= size ? std::string() : std::string(file.substr(offset, count));
-  });
+  const yoke::spec::NcclBuild build =
+      yoke::probe::inspect_nccl("fuzz", size, [&](std::uint64_t offset, std::size_t count) {
+        return offset >= size ? std::string() : std::string(file.substr(offset, count));
+      });
   YOKE_CHECK(build.size == yoke::Bytes{static_cast<std::int64_t>(size)}, "the size has changed");
   return 0;
 }

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 template <class T>
@@ -76,7 +76,7 @@ std::string elf_file(const std::vector<std::pair<std::string, std::string>>& sec
   return file;
 }
 
-NcclBuild inspect(const std::string& file) {
+spec::NcclBuild inspect(const std::string& file) {
   return inspect_nccl("/lib/libnccl.so.2", file.size(), [&](std::uint64_t offset, std::size_t size) {
     return offset > file.size() ? "" : file.substr(offset, size);
   });
@@ -89,8 +89,8 @@ std::string build_id_note(const std::string& id) {
 
 const std::string kText("NCCL version 2.28.9 compiled with CUDA 13.0\0NCCL version 2.28.9+cuda13.0\0", 74);
 
-TEST(NcclBuild, TellsVersionBuildIdAndArchitectures) {
-  const NcclBuild build = inspect(elf_file(
+TEST(NcclBuild, ReportsVersionBuildIdAndArchitectures) {
+  const spec::NcclBuild build = inspect(elf_file(
       {{".note.gnu.build-id", build_id_note("\x9f\xcf\x74\xd9")},
        {".rodata", "something " + kText},
        {"__nv_relfatbin", group(image(2, 90, 100) + image(2, 121, 8)) + group(image(1, 120, 24) + image(2, 90, 0))},
@@ -101,14 +101,14 @@ TEST(NcclBuild, TellsVersionBuildIdAndArchitectures) {
   EXPECT_EQ(build.ptx, std::vector<std::string>{"compute_120"});
 }
 
-TEST(NcclBuild, TellsTheVersionAloneOfABuildWithoutTheToolkitsName) {
+TEST(NcclBuild, ReportsTheVersionAloneOfABuildWithoutTheToolkitsName) {
   EXPECT_EQ(inspect(elf_file({{".rodata", "NCCL version 2.18.1 compiled"}})).version, "2.18.1");
   EXPECT_EQ(inspect(elf_file({{".rodata", "NCCL version mismatch"}})).version, std::nullopt);
 }
 
-TEST(NcclBuild, TellsNothingOfWhatIsNoLibrary) {
+TEST(NcclBuild, ReportsNothingAboutWhatIsNoLibrary) {
   for (const std::string& file : {std::string(), std::string("#!/bin/sh\n"), std::string(4096, '\x7f')}) {
-    const NcclBuild build = inspect(file);
+    const spec::NcclBuild build = inspect(file);
     EXPECT_EQ(build.version, std::nullopt);
     EXPECT_TRUE(build.architectures.empty());
     EXPECT_EQ(build.size, Bytes{static_cast<std::int64_t>(file.size())});
@@ -117,12 +117,12 @@ TEST(NcclBuild, TellsNothingOfWhatIsNoLibrary) {
 
 TEST(NcclBuild, TakesWhatThereIsOfAFileThatIsCutShort) {
   const std::string whole = elf_file({{".rodata", kText}, {".nv_fatbin", group(image(2, 90, 100))}});
-  const NcclBuild known = inspect(whole);
+  const spec::NcclBuild known = inspect(whole);
   ASSERT_TRUE(known.version);
   ASSERT_EQ(known.architectures, std::vector<std::string>{"sm_90"});
-  NcclBuild shorter;
+  spec::NcclBuild shorter;
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    const NcclBuild build = inspect(whole.substr(0, size));
+    const spec::NcclBuild build = inspect(whole.substr(0, size));
     EXPECT_TRUE(!build.version || build.version == known.version) << size;
     EXPECT_TRUE(build.architectures.empty() || build.architectures == known.architectures) << size;
     EXPECT_TRUE(build.version || !shorter.version) << size << " bytes tell less than one byte fewer";
@@ -132,13 +132,13 @@ TEST(NcclBuild, TakesWhatThereIsOfAFileThatIsCutShort) {
 }
 
 TEST(NcclBuild, OfThisMachineHasAVersion) {
-  const std::vector<NcclBuild> builds = find_nccl_builds();
+  const std::vector<spec::NcclBuild> builds = find_nccl_builds();
   if (builds.empty()) GTEST_SKIP() << "there is no NCCL on this machine";
-  for (const NcclBuild& build : builds) {
+  for (const spec::NcclBuild& build : builds) {
     EXPECT_TRUE(build.version && build.version->starts_with("2.")) << build.path;
     EXPECT_FALSE(build.architectures.empty()) << build.path;
   }
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -6,7 +6,7 @@
 #include "yoke/base/text.h"
 #include "yoke/probe/tree_values.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 constexpr int kMaxLoaderIncludes = 100;
@@ -139,7 +139,7 @@ std::vector<std::string> nccl_folders(const FileTree& files, const Variables& en
       }
     }
   };
-  // Each file may set a variable anew: what every one of them leads to may be in use by somebody.
+  // Each file may set a variable again: what every one of them leads to may be in use by somebody.
   add_named(environment);
   Variables variables = environment;
   for (const std::string& script : scripts) {
@@ -153,4 +153,4 @@ std::vector<std::string> nccl_folders(const FileTree& files, const Variables& en
   return folders;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

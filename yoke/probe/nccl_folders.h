@@ -8,7 +8,7 @@
 
 #include "yoke/base/file_tree.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
 
@@ -23,4 +23,4 @@ std::vector<std::string> loader_folders(const FileTree& files);
 // /etc. Absolute paths; a folder may be named twice, and need not exist.
 std::vector<std::string> nccl_folders(const FileTree& files, const Variables& environment);
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 using testing::Contains;
@@ -65,4 +65,4 @@ TEST(NcclFolders, AConfigurationThatIncludesItselfEnds) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::probe

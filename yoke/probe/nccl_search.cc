@@ -13,7 +13,7 @@
 #include "yoke/probe/nccl_build.h"
 #include "yoke/probe/nccl_folders.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace fs = std::filesystem;
 namespace {
 
@@ -81,8 +81,8 @@ std::vector<fs::path> find_nccl_files() {
   return {files.begin(), files.end()};
 }
 
-std::vector<NcclBuild> find_nccl_builds() {
-  std::vector<NcclBuild> builds;
+std::vector<spec::NcclBuild> find_nccl_builds() {
+  std::vector<spec::NcclBuild> builds;
   for (const fs::path& file : find_nccl_files()) {
     const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat status {};
@@ -101,4 +101,4 @@ std::vector<NcclBuild> find_nccl_builds() {
   return builds;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -2,7 +2,7 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, NvmlProcess& process) {
@@ -29,26 +29,36 @@ void visit_fields(Visitor& visit, NvmlGpu& gpu) {
   visit.optional("clock_limits", gpu.clock_limits);
   visit.optional("power_w", gpu.power_w);
   visit.optional("power_limit_w", gpu.power_limit_w);
+  visit.optional("power_limit_default_w", gpu.power_limit_default_w);
   visit.optional("temperature_c", gpu.temperature_c);
   visit.optional("utilization_percent", gpu.utilization_percent);
   visit.optional("nvlink_links", gpu.nvlink_links);
   visit.optional("nvlink_links_active", gpu.nvlink_links_active);
+  visit.optional("nvlink_errors", gpu.nvlink_errors);
+  visit.optional("nvlink_errors_rising", gpu.nvlink_errors_rising);
+  visit.optional("nvlink_recoveries", gpu.nvlink_recoveries);
+  visit.optional("fabric_state", gpu.fabric_state);
+  visit.optional("ecc_uncorrected", gpu.ecc_uncorrected);
+  visit.optional("ecc_uncorrected_total", gpu.ecc_uncorrected_total);
+  visit.optional("row_remap_pending", gpu.row_remap_pending);
+  visit.optional("row_remap_failed", gpu.row_remap_failed);
   visit.optional("cpu_affinity", gpu.cpu_affinity);
   visit.optional("numa_affinity", gpu.numa_affinity);
   visit.optional("processes", gpu.processes);
 }
 
-void read_field(const Document& document, NvmlMatrix& matrix) {
+void from_json(const Document& document, NvmlMatrix& matrix) {
   if (document.kind != Document::Kind::kMap) refuse_field(document, "a map with a row for each device");
   matrix.rows.clear();
   for (const auto& [name, row] : document.fields) {
-    matrix.rows.emplace_back(name, from_document<std::vector<std::string>>(row));
+    matrix.rows.emplace_back(name, from_json<std::vector<std::string>>(row));
   }
 }
 
-void write_field(Document& document, const NvmlMatrix& matrix) {
-  document = Document::map();
+Document to_json(const NvmlMatrix& matrix) {
+  Document document = Document::map();
   for (const auto& [name, row] : matrix.rows) document.add(name, to_document(row));
+  return document;
 }
 
 template <class Visitor>
@@ -66,7 +76,7 @@ void visit_fields(Visitor& visit, NvmlFacts& facts) {
   visit.optional("topology", facts.topology);
 }
 
-Document to_json(const NvmlFacts& facts) { return to_document(facts); }
-NvmlFacts nvml_from_json(const Document& document) { return from_document<NvmlFacts>(document); }
+Document to_json(const NvmlFacts& facts) { return write_fields(facts); }
+void from_json(const Document& document, NvmlFacts& facts) { read_fields(document, facts); }
 
-}  // namespace yoke
+}  // namespace yoke::probe

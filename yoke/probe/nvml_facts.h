@@ -11,7 +11,7 @@
 #include "yoke/base/document.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 struct NvmlProcess {
   int pid = 0;
@@ -37,10 +37,19 @@ struct NvmlGpu {
   std::vector<std::string> clock_limits;
   std::optional<double> power_w;
   std::optional<double> power_limit_w;
+  std::optional<double> power_limit_default_w;
   std::optional<int> temperature_c;
   std::optional<int> utilization_percent;
   std::optional<int> nvlink_links;
   std::optional<int> nvlink_links_active;
+  std::optional<std::int64_t> nvlink_errors;         // CRC errors and replays of all links
+  std::optional<std::int64_t> nvlink_errors_rising;  // of these, what came while NVML was asked
+  std::optional<std::int64_t> nvlink_recoveries;
+  std::optional<std::string> fabric_state;
+  std::optional<std::int64_t> ecc_uncorrected;
+  std::optional<std::int64_t> ecc_uncorrected_total;
+  std::optional<bool> row_remap_pending;
+  std::optional<bool> row_remap_failed;
   std::optional<std::string> cpu_affinity;
   std::optional<int> numa_affinity;
   std::vector<NvmlProcess> processes;
@@ -71,6 +80,6 @@ struct NvmlFacts {
 // Asks libnvidia-ml.so.1. Without that library: no GPUs. Does not throw: a driver that is broken is a fact too.
 NvmlFacts read_nvml();
 Document to_json(const NvmlFacts& facts);
-NvmlFacts nvml_from_json(const Document& document);
+void from_json(const Document& document, NvmlFacts& facts);
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -10,15 +10,18 @@
 #include "yoke/probe/cpu_list.h"
 #include "yoke/probe/nvml_facts.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 using Device = struct nvmlDevice_st*;
 constexpr int kSuccess = 0;
-constexpr unsigned kNvLinksMost = 64;  // beyond NVML's own limit (36 with NVLink 7)
-constexpr unsigned kProcessesMost = 256;
+constexpr unsigned kMaxNvLinks = 64;  // beyond NVML's own limit (36 with NVLink 7)
+constexpr unsigned kMaxProcesses = 256;
 constexpr int kClockGraphics = 0, kClockMemory = 2;
 constexpr int kRemoteIsSwitch = 2;
+// nvmlNvLinkErrorCounter_t, nvmlMemoryErrorType_t, nvmlEccCounterType_t.
+constexpr int kLinkReplay = 0, kLinkRecovery = 1, kLinkCrcFlit = 2, kLinkCrcData = 3;
+constexpr int kEccUncorrected = 1, kEccSinceStart = 0, kEccInLife = 1;
 
 struct MemoryInfo {
   unsigned long long total, free, used;
@@ -30,6 +33,12 @@ struct PciInfo {
   char bus_id_legacy[16];
   unsigned domain, bus, device, device_id, subsystem_id;
   char bus_id[32];
+};
+struct FabricInfo {  // nvmlGpuFabricInfo_t
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
 };
 struct ProcessInfo {
   unsigned pid;
@@ -103,11 +112,11 @@ std::vector<std::string> clock_limits(const Nvml& nvml, Device device) {
 }
 
 std::vector<NvmlProcess> processes_on(const Nvml& nvml, Device device) {
-  std::vector<ProcessInfo> found(kProcessesMost);
-  unsigned count = kProcessesMost;
+  std::vector<ProcessInfo> found(kMaxProcesses);
+  unsigned count = kMaxProcesses;
   if (nvml.call("nvmlDeviceGetComputeRunningProcesses_v3", device, &count, found.data()) != kSuccess) return {};
   std::vector<NvmlProcess> processes;
-  for (const ProcessInfo& process : std::span(found).first(std::min(count, kProcessesMost))) {
+  for (const ProcessInfo& process : std::span(found).first(std::min(count, kMaxProcesses))) {
     NvmlProcess row{.pid = static_cast<int>(process.pid)};
     const bool known = process.used_memory != ~0ULL;
     if (known) row.memory = Bytes{static_cast<std::int64_t>(process.used_memory)};
@@ -119,7 +128,7 @@ std::vector<NvmlProcess> processes_on(const Nvml& nvml, Device device) {
 void ask_links(const Nvml& nvml, Device device, NvmlGpu& gpu) {
   int links = 0;
   int active = 0;
-  for (unsigned link = 0; link < kNvLinksMost; ++link) {
+  for (unsigned link = 0; link < kMaxNvLinks; ++link) {
     const auto state = nvml.ask<int>("nvmlDeviceGetNvLinkState", device, link);
     if (!state) break;
     ++links;
@@ -128,6 +137,60 @@ void ask_links(const Nvml& nvml, Device device, NvmlGpu& gpu) {
   if (links == 0) return;
   gpu.nvlink_links = links;
   gpu.nvlink_links_active = active;
+}
+
+struct LinkErrors {
+  std::optional<std::int64_t> errors, recoveries;
+};
+
+// The sum over all links. A link that is down, and NVML of a GPU without counters, refuse.
+LinkErrors link_errors(const Nvml& nvml, Device device) {
+  LinkErrors sum;
+  const auto add = [](std::optional<std::int64_t>& to, std::optional<unsigned long long> value) {
+    if (value) to = to.value_or(0) + static_cast<std::int64_t>(*value);
+  };
+  for (unsigned link = 0; link < kMaxNvLinks; ++link) {
+    if (!nvml.ask<int>("nvmlDeviceGetNvLinkState", device, link)) break;
+    for (const int kind : {kLinkReplay, kLinkCrcFlit, kLinkCrcData}) {
+      add(sum.errors, nvml.ask<unsigned long long>("nvmlDeviceGetNvLinkErrorCounter", device, link, kind));
+    }
+    add(sum.recoveries, nvml.ask<unsigned long long>("nvmlDeviceGetNvLinkErrorCounter", device, link, kLinkRecovery));
+  }
+  return sum;
+}
+
+// How far a GPU is in joining the NVSwitches. Nothing where it has none to join.
+std::optional<std::string> fabric_state(const Nvml& nvml, Device device) {
+  const auto info = nvml.ask<FabricInfo>("nvmlDeviceGetGpuFabricInfo", device);
+  if (!info) return std::nullopt;
+  switch (info->state) {
+    case 1:
+      return "not started";
+    case 2:
+      return "in progress";
+    case 3:
+      return info->status == kSuccess ? "completed" : fmt::format("failed with NVML error {}", info->status);
+    default:
+      return std::nullopt;
+  }
+}
+
+void ask_health(const Nvml& nvml, Device device, NvmlGpu& gpu) {
+  const LinkErrors errors = link_errors(nvml, device);
+  gpu.nvlink_errors = errors.errors;
+  gpu.nvlink_recoveries = errors.recoveries;
+  gpu.fabric_state = fabric_state(nvml, device);
+  const auto ecc = [&](int since) -> std::optional<std::int64_t> {
+    const auto count = nvml.ask<unsigned long long>("nvmlDeviceGetTotalEccErrors", device, kEccUncorrected, since);
+    return count ? std::optional(static_cast<std::int64_t>(*count)) : std::nullopt;
+  };
+  gpu.ecc_uncorrected = ecc(kEccSinceStart);
+  gpu.ecc_uncorrected_total = ecc(kEccInLife);
+  unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+  if (nvml.call("nvmlDeviceGetRemappedRows", device, &corrected, &uncorrected, &pending, &failed) == kSuccess) {
+    gpu.row_remap_pending = pending != 0;
+    gpu.row_remap_failed = failed != 0;
+  }
 }
 
 void ask_load(const Nvml& nvml, Device device, NvmlGpu& gpu) {
@@ -145,6 +208,7 @@ void ask_load(const Nvml& nvml, Device device, NvmlGpu& gpu) {
   gpu.clock_limits = clock_limits(nvml, device);
   gpu.power_w = watts("nvmlDeviceGetPowerUsage");
   gpu.power_limit_w = watts("nvmlDeviceGetEnforcedPowerLimit");
+  gpu.power_limit_default_w = watts("nvmlDeviceGetPowerManagementDefaultLimit");
   const auto temperature = nvml.ask<unsigned>("nvmlDeviceGetTemperature", device, 0);
   if (temperature) gpu.temperature_c = static_cast<int>(*temperature);
   const auto used = nvml.ask<Utilization>("nvmlDeviceGetUtilizationRates", device);
@@ -171,6 +235,7 @@ NvmlGpu ask_gpu(const Nvml& nvml, Device device, int index) {
   }
   ask_load(nvml, device, gpu);
   ask_links(nvml, device, gpu);
+  ask_health(nvml, device, gpu);
   std::array<unsigned long, 64> mask{};
   if (nvml.call("nvmlDeviceGetCpuAffinity", device, static_cast<unsigned>(mask.size()), mask.data()) == kSuccess) {
     gpu.cpu_affinity = print_cpu_list(mask);
@@ -184,7 +249,7 @@ int links_between(const Nvml& nvml, Device from, Device to, const std::string& t
   int direct = 0;
   const auto to_switch = [&](Device device, const std::string* bus_id) {
     int count = 0;
-    for (unsigned link = 0; link < kNvLinksMost; ++link) {
+    for (unsigned link = 0; link < kMaxNvLinks; ++link) {
       const auto state = nvml.ask<int>("nvmlDeviceGetNvLinkState", device, link);
       if (!state) break;
       if (*state != 1) continue;
@@ -224,7 +289,8 @@ NvmlTopology ask_topology(const Nvml& nvml, const std::vector<Device>& devices, 
     for (std::size_t j = 0; j < devices.size(); ++j) {
       row.push_back(i == j ? "X" : path_between(nvml, devices[i], devices[j], gpus[j].pci_bus_id.value_or("")));
     }
-    topology.matrix.rows.emplace_back(fmt::format("GPU{}", i), std::move(row));
+    // By NVML's number: with a GPU that has fallen off the bus the places of those behind it differ from it.
+    topology.matrix.rows.emplace_back(fmt::format("GPU{}", gpus[i].index), std::move(row));
   }
   return topology;
 }
@@ -250,7 +316,13 @@ NvmlFacts read_nvml() {
     facts.gpus.push_back(ask_gpu(nvml, *device, static_cast<int>(index)));
   }
   if (devices.size() > 1) facts.topology = ask_topology(nvml, devices, facts.gpus);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    NvmlGpu& gpu = facts.gpus[i];
+    if (!gpu.nvlink_errors) continue;
+    const LinkErrors now = link_errors(nvml, devices[i]);
+    if (now.errors) gpu.nvlink_errors_rising = std::max<std::int64_t>(0, *now.errors - *gpu.nvlink_errors);
+  }
   return facts;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

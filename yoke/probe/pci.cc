@@ -6,7 +6,7 @@
 #include "yoke/base/text.h"
 #include "yoke/probe/tree_values.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 constexpr std::string_view kDevices = "/sys/bus/pci/devices";
@@ -54,7 +54,7 @@ std::map<std::string, PciDevice> read_pci_devices(const FileTree& files) {
   return devices;
 }
 
-std::optional<PcieLink> read_pcie_link(const FileTree& files, const PciDevice& device) {
+std::optional<spec::PcieLink> read_pcie_link(const FileTree& files, const PciDevice& device) {
   const auto speed = read_speed(files, device.folder + "/current_link_speed");
   const auto width = read_width(files, device.folder + "/current_link_width");
   auto speed_max = read_speed(files, device.folder + "/max_link_speed");
@@ -64,7 +64,7 @@ std::optional<PcieLink> read_pcie_link(const FileTree& files, const PciDevice& d
   const std::string above = device.folder.substr(0, device.folder.rfind('/'));
   if (const auto limit = read_speed(files, above + "/max_link_speed")) speed_max = std::min(*speed_max, *limit);
   if (const auto limit = read_width(files, above + "/max_link_width")) width_max = std::min(*width_max, *limit);
-  return PcieLink{
+  return spec::PcieLink{
       .speed_gt_per_second = *speed, .width = *width, .speed_gt_per_second_max = *speed_max, .width_max = *width_max};
 }
 
@@ -74,6 +74,17 @@ std::optional<std::string> pci_address_of(const FileTree& files, const std::stri
     return std::nullopt;
   }
   return last_part(*folder);
+}
+
+std::optional<std::string> read_iommu_type(const FileTree& files, const std::string& pci_address) {
+  return read_nonempty(files, std::string(kDevices) + "/" + pci_address + "/iommu_group/type");
+}
+
+std::vector<std::string> bridges_above(const PciDevice& device) {
+  std::vector<std::string> parts = split(device.folder, '/');
+  constexpr std::size_t kFirst = 4;  // "", "sys", "devices", the host bridge
+  if (parts.size() <= kFirst) return {};
+  return {parts.begin() + kFirst, parts.end() - 1};
 }
 
 std::string pci_path(const PciDevice& a, const PciDevice& b) {
@@ -90,4 +101,4 @@ std::string pci_path(const PciDevice& a, const PciDevice& b) {
   return farthest <= 2 ? "PIX" : "PXB";
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -2,10 +2,10 @@
 
 #include "yoke/probe/collectors.h"
 
-namespace yoke {
+namespace yoke::probe {
 
-Machine probe_machine(const Sources& sources) {
-  Machine machine;
+spec::Machine probe_machine(const Sources& sources) {
+  spec::Machine machine;
   collect_os(sources, machine);
   collect_cpu(sources, machine);
   collect_gpus(sources, machine);
@@ -16,8 +16,9 @@ Machine probe_machine(const Sources& sources) {
   collect_ports(sources, machine);
   collect_settings(sources, machine);
   collect_containers(sources, machine);
+  collect_server(sources, machine);
   collect_time(sources, machine);
   return machine;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -4,8 +4,8 @@
 #include "yoke/probe/sources.h"
 #include "yoke/spec/machine.h"
 
-namespace yoke {
+namespace yoke::probe {
 
-Machine probe_machine(const Sources& sources);
+spec::Machine probe_machine(const Sources& sources);
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
@@ -11,14 +12,14 @@
 #include "yoke/base/tree_file.h"
 #include "yoke/probe/tree_values.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 namespace fs = std::filesystem;
 
 const fs::path kFixtures = fs::path(YOKE_SOURCE_DIR) / "tests" / "fixtures";
 
-Machine probe_fixture(const std::string& name) { return probe_machine(load_capture(kFixtures / name)); }
+spec::Machine probe_fixture(const std::string& name) { return probe_machine(load_capture(kFixtures / name)); }
 
 std::vector<std::string> fixture_names() {
   std::vector<std::string> names;
@@ -28,12 +29,12 @@ std::vector<std::string> fixture_names() {
   return names;
 }
 
-// "0A enp1s0f0np0 rocep1s0f0 3": port, half, interface, device, GID index.
-std::vector<std::string> halves_of(const Machine& machine) {
+// "0A enp1s0f0np0 rocep1s0f0 3": port, rail, interface, device, GID index.
+std::vector<std::string> rails_of(const spec::Machine& machine) {
   std::vector<std::string> texts;
-  for (const NetworkInterface* interface : fast_interfaces(machine)) {
-    const RdmaDevice* const device = find_rdma_device(machine, interface->rdma_device.value_or(""));
-    texts.push_back(fmt::format("{}{} {} {} {}", *interface->port, *interface->half, interface->name,
+  for (const spec::NetworkInterface* interface : spec::fast_interfaces(machine)) {
+    const spec::RdmaDevice* const device = spec::find_rdma_device(machine, interface->rdma_device.value_or(""));
+    texts.push_back(fmt::format("{}{} {} {} {}", *interface->port, *interface->rail, interface->name,
                                 device ? device->name : "none",
                                 device && device->gid_index ? fmt::format("{}", *device->gid_index) : "-"));
   }
@@ -42,12 +43,12 @@ std::vector<std::string> halves_of(const Machine& machine) {
 
 using Strings = std::vector<std::string>;
 
-TEST(Probe, PairsHalvesByPciFunctionAcrossDomains) {
-  EXPECT_EQ(halves_of(probe_fixture("spark-ring")),
+TEST(Probe, PairsRailsByPciFunctionAcrossDomains) {
+  EXPECT_EQ(rails_of(probe_fixture("spark-ring")),
             (Strings{"0A enp1s0f0np0 rocep1s0f0 3", "0B enP2p1s0f0np0 roceP2p1s0f0 3", "1A enp1s0f1np1 rocep1s0f1 3",
                      "1B enP2p1s0f1np1 roceP2p1s0f1 3"}));
-  EXPECT_EQ(halves_of(probe_fixture("nixos-names")), (Strings{"0A enp1s0f0np0 mlx5_0 3", "0B enP2p1s0f0np0 mlx5_2 3",
-                                                              "1A enp1s0f1np1 mlx5_1 -", "1B enP2p1s0f1np1 mlx5_3 -"}));
+  EXPECT_EQ(rails_of(probe_fixture("nixos-names")), (Strings{"0A enp1s0f0np0 mlx5_0 3", "0B enP2p1s0f0np0 mlx5_2 3",
+                                                             "1A enp1s0f1np1 mlx5_1 -", "1B enP2p1s0f1np1 mlx5_3 -"}));
 }
 
 TEST(Probe, DoesNotPairFunctionsOfDifferentAdapters) {
@@ -60,21 +61,21 @@ TEST(Probe, DoesNotPairFunctionsOfDifferentAdapters) {
         "4cbb:4703:00ff:0000\n");
   }
   sources.files = std::make_shared<MemoryTree>(tree);
-  EXPECT_EQ(halves_of(probe_machine(sources)),
+  EXPECT_EQ(rails_of(probe_machine(sources)),
             (Strings{"0A enp1s0f0np0 rocep1s0f0 3", "1A enP2p1s0f0np0 roceP2p1s0f0 3", "2A enp1s0f1np1 rocep1s0f1 -",
                      "3A enP2p1s0f1np1 roceP2p1s0f1 -"}));
 }
 
 TEST(Probe, FindsTheGidOfTheAddressThatTheInterfaceHasNow) {
-  EXPECT_EQ(halves_of(probe_fixture("gid-drift"))[1], "0B enP2p1s0f0np0 roceP2p1s0f0 4");
-  EXPECT_EQ(halves_of(probe_fixture("half-unaddressed"))[1], "0B enP2p1s0f0np0 roceP2p1s0f0 -");
-  EXPECT_EQ(halves_of(probe_fixture("half-down"))[0], "0A enp1s0f0np0 rocep1s0f0 -");
-  EXPECT_EQ(halves_of(probe_fixture("link-local"))[0], "0A enp1s0f0np0 rocep1s0f0 3") << "better than none";
+  EXPECT_EQ(rails_of(probe_fixture("gid-drift"))[1], "0B enP2p1s0f0np0 roceP2p1s0f0 4");
+  EXPECT_EQ(rails_of(probe_fixture("rail-unaddressed"))[1], "0B enP2p1s0f0np0 roceP2p1s0f0 -");
+  EXPECT_EQ(rails_of(probe_fixture("rail-down"))[0], "0A enp1s0f0np0 rocep1s0f0 -");
+  EXPECT_EQ(rails_of(probe_fixture("link-local"))[0], "0A enp1s0f0np0 rocep1s0f0 3") << "better than none";
   Sources stale = load_capture(kFixtures / "spark-pair");
   for (LinkEntry& link : stale.links.links) {
     if (link.ifname == "enp1s0f0np0") link.addr_info.front().local = "192.168.100.99";
   }
-  EXPECT_EQ(halves_of(probe_machine(stale))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "the table is of an old address";
+  EXPECT_EQ(rails_of(probe_machine(stale))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "the table is of an old address";
 }
 
 TEST(Probe, TakesTheGidOfTheBondOverAFunction) {
@@ -93,9 +94,9 @@ TEST(Probe, TakesTheGidOfTheBondOverAFunction) {
     link.master = "bond0";
   }
   sources.links.links.push_back(bond);
-  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "a master that is no bond";
+  EXPECT_EQ(rails_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "a master that is no bond";
   sources.links.links.back().linkinfo = LinkInfo{.info_kind = "bond"};
-  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 3");
+  EXPECT_EQ(rails_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 3");
 }
 
 TEST(Probe, TakesTheGidOfAVlanOverAFunction) {
@@ -109,23 +110,37 @@ TEST(Probe, TakesTheGidOfAVlanOverAFunction) {
     if (link.ifname == "enp1s0f0np0") std::swap(vlan.addr_info, link.addr_info);
   }
   sources.links.links.push_back(vlan);
-  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 3");
+  EXPECT_EQ(rails_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 3");
   for (LinkEntry& link : sources.links.links) {
     if (link.ifname == "enp1s0f0np0") link.addr_info = {{.family = "inet", .local = "10.0.0.1", .prefixlen = 24}};
   }
-  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "its own address comes first";
+  EXPECT_EQ(rails_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 -") << "its own address comes first";
 }
 
 TEST(Probe, NumbersANicOfAnotherKindBehindTheFabrics) {
-  EXPECT_EQ(halves_of(probe_fixture("b300"))[0], "0A enp24s0np0 mlx5_0 3");
+  EXPECT_EQ(rails_of(probe_fixture("b300"))[0], "0A enp24s0np0 mlx5_0 3");
   Sources sources = load_capture(kFixtures / "b300");
   MemoryTree tree = load_tree(kFixtures / "b300" / "machine.tree");
   tree.add_file(*tree.resolve("/sys/class/infiniband/mlx5_0") + "/board_id", "MT_0000000359\n");
   sources.files = std::make_shared<MemoryTree>(tree);
-  const Strings halves = halves_of(probe_machine(sources));
-  ASSERT_EQ(halves.size(), 8U);
-  EXPECT_EQ(halves[0], "0A enp41s0np0 mlx5_1 3");
-  EXPECT_EQ(halves[7], "7A enp24s0np0 mlx5_0 3");
+  const Strings rails = rails_of(probe_machine(sources));
+  ASSERT_EQ(rails.size(), 8U);
+  EXPECT_EQ(rails[0], "0A enp41s0np0 mlx5_1 3");
+  EXPECT_EQ(rails[7], "7A enp24s0np0 mlx5_0 3");
+}
+
+// Rails keep their letters: a GPU that has gone, or was not given to a container, takes no NIC with it.
+TEST(Probe, AMissingGpuDoesNotRenumberTheRails) {
+  const std::vector<std::string> whole = rails_of(probe_fixture("b300"));
+  EXPECT_EQ(rails_of(probe_fixture("gpu-lost")), whole);
+  EXPECT_EQ(rails_of(probe_fixture("b300-container")), whole);
+}
+
+TEST(Probe, ABridgeThatRedirectsBetweenAGpuAndItsNicIsFound) {
+  Sources sources = load_capture(kFixtures / "b300");
+  sources.system.acs = {{"0000:17:00.0", 0x1d}, {"0000:17:01.0", 0x10}, {"0000:15:01.0", 0x1d}};
+  EXPECT_EQ(probe_machine(sources).acs_redirects, std::vector<std::string>{"0000:17:00.0"})
+      << "of the others one redirects nothing, one is above both";
 }
 
 TEST(Probe, PrefersAGivenAddressToALinkLocalOne) {
@@ -140,27 +155,27 @@ TEST(Probe, PrefersAGivenAddressToALinkLocalOne) {
     if (link.ifname == "enp1s0f0np0")
       link.addr_info.push_back({.family = "inet", .local = "10.0.0.1", .prefixlen = 24});
   }
-  EXPECT_EQ(halves_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 5");
+  EXPECT_EQ(rails_of(probe_machine(sources))[0], "0A enp1s0f0np0 rocep1s0f0 5");
 }
 
 TEST(Probe, ComparesPcieWithTheBestThatBothEndsCan) {
-  const Machine narrow = probe_fixture("narrow-pcie");
-  const PcieLink expected{.speed_gt_per_second = 32, .width = 2, .speed_gt_per_second_max = 32, .width_max = 4};
-  EXPECT_EQ(find_interface(narrow, "enP2p1s0f0np0")->pcie, expected);
-  EXPECT_EQ(find_interface(narrow, "enp1s0f0np0")->pcie->width, 4);
+  const spec::Machine narrow = probe_fixture("narrow-pcie");
+  const spec::PcieLink expected{.speed_gt_per_second = 32, .width = 2, .speed_gt_per_second_max = 32, .width_max = 4};
+  EXPECT_EQ(spec::find_interface(narrow, "enP2p1s0f0np0")->pcie, expected);
+  EXPECT_EQ(spec::find_interface(narrow, "enp1s0f0np0")->pcie->width, 4);
   EXPECT_EQ(narrow.gpus.at(0).pcie, std::nullopt) << "a GB10's says Gen1 x1, which means nothing";
-  const Machine server = probe_fixture("b300");
+  const spec::Machine server = probe_fixture("b300");
   EXPECT_EQ(server.gpus.at(0).pcie->speed_gt_per_second, server.gpus.at(0).pcie->speed_gt_per_second_max);
   Sources older = load_capture(kFixtures / "spark-pair");
   MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
   tree.add_file("/sys/devices/pci0000:00/0000:00:00.0/max_link_speed", "16.0 GT/s PCIe\n");
   tree.add_file("/sys/devices/pci0000:00/0000:00:00.0/0000:01:00.0/current_link_speed", "16.0 GT/s PCIe\n");
   older.files = std::make_shared<MemoryTree>(tree);
-  EXPECT_EQ(find_interface(probe_machine(older), "enp1s0f0np0")->pcie->speed_gt_per_second_max, 16);
+  EXPECT_EQ(spec::find_interface(probe_machine(older), "enp1s0f0np0")->pcie->speed_gt_per_second_max, 16);
 }
 
-TEST(Probe, TellsWhatIsAvailableOfUnifiedMemoryAndNothingOfNvmls) {
-  const Machine spark = probe_fixture("spark-pair");
+TEST(Probe, ReportsWhatIsAvailableOfUnifiedMemoryAndNothingOfNvmls) {
+  const spec::Machine spark = probe_fixture("spark-pair");
   EXPECT_TRUE(spark.memory.unified);
   EXPECT_EQ(spark.memory.available, Bytes{119'872'016LL * 1024});
   EXPECT_EQ(spark.gpus.at(0).memory, std::nullopt);
@@ -171,22 +186,22 @@ TEST(Probe, TellsWhatIsAvailableOfUnifiedMemoryAndNothingOfNvmls) {
   tree.add_file("/sys/fs/cgroup/job/memory.max", "1073741824\n");
   tree.add_file("/sys/fs/cgroup/job/memory.current", "73741824\n");
   limited.files = std::make_shared<MemoryTree>(tree);
-  const Memory memory = probe_machine(limited).memory;
+  const spec::Memory memory = probe_machine(limited).memory;
   EXPECT_EQ(memory.limit, Bytes{1'073'741'824});
   EXPECT_EQ(memory.available, Bytes{1'000'000'000});
 }
 
-TEST(Probe, KnowsUnifiedMemoryByTheGpuWhateverNvmlTells) {
+TEST(Probe, KnowsUnifiedMemoryByTheGpuWhateverNvmlReports) {
   Sources talkative = load_capture(kFixtures / "spark-pair");  // a driver that tells the system's memory as the GPU's
   talkative.nvml.gpus.at(0).memory_total = talkative.nvml.gpus.at(0).memory_free = Bytes{127'992'881'152};
-  const Machine still_unified = probe_machine(talkative);
+  const spec::Machine still_unified = probe_machine(talkative);
   EXPECT_TRUE(still_unified.memory.unified);
   EXPECT_EQ(still_unified.gpus.at(0).memory, std::nullopt);
   EXPECT_EQ(still_unified.gpus.at(0).memory_free, std::nullopt);
 
   Sources silent = load_capture(kFixtures / "b300");  // one GPU of eight does not answer
   silent.nvml.gpus.at(3).memory_total = silent.nvml.gpus.at(3).memory_free = std::nullopt;
-  const Machine server = probe_machine(silent);
+  const spec::Machine server = probe_machine(silent);
   EXPECT_FALSE(server.memory.unified);
   EXPECT_EQ(server.gpus.at(3).memory, std::nullopt);
   EXPECT_TRUE(server.gpus.at(2).memory);
@@ -198,7 +213,7 @@ TEST(Probe, KnowsASparkByItsBusWhereThereIsNoDriver) {
   MemoryTree tree = load_tree(kFixtures / "spark-pair" / "machine.tree");
   tree.remove("/proc/driver");
   sources.files = std::make_shared<MemoryTree>(tree);
-  const Machine machine = probe_machine(sources);
+  const spec::Machine machine = probe_machine(sources);
   ASSERT_EQ(machine.gpus.size(), 1U);
   EXPECT_EQ(machine.gpus[0].name, "NVIDIA GB10");
   EXPECT_EQ(machine.gpus[0].index, std::nullopt);
@@ -211,7 +226,7 @@ TEST(Probe, KnowsASparkByItsBusWhereThereIsNoDriver) {
 TEST(Probe, FindsTheSameWaysBetweenGpusAndNicsAsNvidiaSmi) {
   for (const char* name : {"b300", "nvlink-dead", "nic-missing"}) {
     const Sources sources = load_capture(kFixtures / name);
-    const Machine machine = probe_machine(sources);
+    const spec::Machine machine = probe_machine(sources);
     ASSERT_TRUE(machine.topology) << name;
     const NvmlTopology& told = *sources.nvml.topology;
     ASSERT_EQ(machine.topology->devices.size(), told.matrix.rows.size()) << name;
@@ -269,22 +284,22 @@ TEST(Probe, TakesWhateverIsAbsentAsAbsent) {
     EXPECT_NO_THROW(probe_machine(sources)) << path;
   }
   sources = {.files = std::make_shared<MemoryTree>()};
-  const Machine nothing = probe_machine(sources);
+  const spec::Machine nothing = probe_machine(sources);
   EXPECT_EQ(nothing.cpu.cores, std::nullopt);
   EXPECT_EQ(nothing.memory.total, std::nullopt);
   EXPECT_TRUE(nothing.interfaces.empty());
 }
 
 TEST(Probe, OfThisMachineFindsWhatEveryLinuxHas) {
-  const Machine machine = probe_machine(sources_here());
+  const spec::Machine machine = probe_machine(sources_here());
   EXPECT_FALSE(machine.hostname.empty());
   EXPECT_FALSE(machine.kernel.empty());
   EXPECT_GE(machine.cpu.cores.value_or(0), 1);
   EXPECT_GT(machine.memory.available.value_or(Bytes{0}), Bytes{0});
   EXPECT_LE(machine.memory.available, machine.memory.total);
-  const NetworkInterface* const loopback = find_interface(machine, "lo");
+  const spec::NetworkInterface* const loopback = spec::find_interface(machine, "lo");
   ASSERT_NE(loopback, nullptr);
-  EXPECT_EQ(loopback->kind, InterfaceKind::kLoopback);
+  EXPECT_EQ(loopback->kind, spec::InterfaceKind::kLoopback);
 }
 
 TEST(Capture, OfEveryFixtureProbesTheSame) {
@@ -300,10 +315,19 @@ TEST(Capture, OfThisMachineProbesTheSame) {
   const ScratchDir scratch("capture");
   const Sources here = sources_here();
   write_capture(here, scratch.path() / "machine");
-  Machine replayed = probe_machine(load_capture(scratch.path() / "machine"));
-  Machine now = probe_machine(here);
-  for (Machine* machine : {&now, &replayed}) machine->memory = {};  // that changes from moment to moment
-  EXPECT_EQ(print_json(to_json(replayed)), print_json(to_json(now)));
+  spec::Machine replayed = probe_machine(load_capture(scratch.path() / "machine"));
+  spec::Machine now = probe_machine(here);
+  for (spec::Machine* machine : {&now, &replayed}) machine->memory = {};  // that changes from moment to moment
+  EXPECT_EQ(print_json(spec::to_json(replayed)), print_json(spec::to_json(now)));
+}
+
+TEST(Capture, IsForItsUserAloneWhateverTheUmask) {
+  const ScratchDir scratch("capture");
+  const mode_t before = umask(0);
+  write_capture(load_capture(kFixtures / "laptop"), scratch.path() / "machine");
+  umask(before);
+  namespace fs = std::filesystem;
+  EXPECT_EQ(fs::status(scratch.path() / "machine").permissions(), fs::perms::owner_all) << "it has MAC addresses";
 }
 
 TEST(Capture, HoldsNoSerialNumberAndNoSecret) {
@@ -317,10 +341,10 @@ TEST(Capture, HoldsNoSerialNumberAndNoSecret) {
   const std::string text = read_file(scratch.path() / "machine" / "machine.tree");
   EXPECT_EQ(text.find("NOT-A-SERIAL"), std::string::npos);
   EXPECT_EQ(text.find("hunter2"), std::string::npos);
-  const Machine machine = probe_machine(load_capture(scratch.path() / "machine"));
-  EXPECT_EQ(machine.settings, (std::vector<NetworkSetting>{{"NCCL_IB_HCA", "rocep1s0f0", "/etc/environment"},
-                                                           {"NCCL_DEBUG", "INFO", "/etc/nccl.conf"}}));
-  EXPECT_EQ(print_json(to_json(machine)).find("NOT-A-SERIAL"), std::string::npos);
+  const spec::Machine machine = probe_machine(load_capture(scratch.path() / "machine"));
+  EXPECT_EQ(machine.settings, (std::vector<spec::NetworkSetting>{{"NCCL_IB_HCA", "rocep1s0f0", "/etc/environment"},
+                                                                 {"NCCL_DEBUG", "INFO", "/etc/nccl.conf"}}));
+  EXPECT_EQ(print_json(spec::to_json(machine)).find("NOT-A-SERIAL"), std::string::npos);
 }
 
 Sources spark_with(const std::vector<std::pair<std::string, std::string>>& files) {
@@ -343,7 +367,7 @@ TEST(Settings, OfShellsAreReadAndTheSameLineInTwoPlacesIsOne) {
                                  "export UCX_NET_DEVICES=$DEVICES NCCL_NET=IB\n"}});
   sources.system.environment = {{"NCCL_IB_HCA", "rocep1s0f0", "environment"}};
   EXPECT_EQ(probe_machine(sources).settings,
-            (std::vector<NetworkSetting>{
+            (std::vector<spec::NetworkSetting>{
                 {"NCCL_IB_HCA", "rocep1s0f0", "environment, /etc/environment, /etc/profile.d/nccl.sh"},
                 {"NCCL_DEBUG", "INFO", "/etc/environment"},
                 {"NCCL_ALGO", "Tree", "/home/alice/.bashrc"},
@@ -373,9 +397,9 @@ TEST(Capture, OfAShellsFileHoldsOurVariablesAloneAlsoBehindALink) {
   sources.files = tree;
   write_capture(sources, scratch.path() / "machine");
   EXPECT_EQ(read_file(scratch.path() / "machine" / "machine.tree").find("hunter2"), std::string::npos);
-  const Machine machine = probe_machine(load_capture(scratch.path() / "machine"));
-  EXPECT_EQ(machine.settings, (std::vector<NetworkSetting>{{"NCCL_ALGO", "it's\"", "/etc/profile.d/x.sh"},
-                                                           {"NCCL_DEBUG", "INFO", "/home/alice/.bashrc"}}));
+  const spec::Machine machine = probe_machine(load_capture(scratch.path() / "machine"));
+  EXPECT_EQ(machine.settings, (std::vector<spec::NetworkSetting>{{"NCCL_ALGO", "it's\"", "/etc/profile.d/x.sh"},
+                                                                 {"NCCL_DEBUG", "INFO", "/home/alice/.bashrc"}}));
   EXPECT_EQ(machine, probe_machine(sources));
 }
 
@@ -400,7 +424,7 @@ TEST(Containers, AreKnownByTheirRuntimesMarks) {
   EXPECT_EQ(probe_machine(pod).containers.inside, "kubernetes");
 }
 
-TEST(Capture, ThatIsNoneOrBrokenIsToldByItsFile) {
+TEST(Capture, ThatIsNoneOrBrokenIsReportedByItsFile) {
   const ScratchDir scratch("capture");
   const auto message = [&](const fs::path& folder) {
     const auto result = try_to([&] { return load_capture(folder); });
@@ -421,4 +445,4 @@ TEST(Capture, ThatIsNoneOrBrokenIsToldByItsFile) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::probe

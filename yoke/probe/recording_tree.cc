@@ -6,10 +6,10 @@
 #include "yoke/probe/system_facts.h"
 #include "yoke/probe/tree_values.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
-constexpr int kLinksMost = 40;  // as the kernel's own limit
+constexpr int kMaxLinks = 40;  // as the kernel's own limit
 
 std::string keep_lines(const std::string& content, bool (*keep)(std::string_view line)) {
   std::string kept;
@@ -19,7 +19,7 @@ std::string keep_lines(const std::string& content, bool (*keep)(std::string_view
   return kept;
 }
 
-// Written anew: beside a variable of ours may stand one with a token in it.
+// Written again: beside a variable of ours may stand one with a token in it.
 std::string only_network_exports(const std::string& content) {
   std::string kept;
   for (const Assignment& line : parse_exports(content)) {
@@ -67,7 +67,7 @@ std::string RecordingTree::follow(std::string_view path) const {
     const std::string here = join(done, part);
     // "self" is a link to a number that is another one each time; in a capture it is the folder itself.
     const std::optional<std::string> target = here == "/proc/self" ? std::nullopt : inner_.link(here);
-    if (!target || ++links > kLinksMost) {
+    if (!target || ++links > kMaxLinks) {
       done = here;
       continue;
     }
@@ -129,4 +129,4 @@ MemoryTree RecordingTree::recorded() const {
   return tree;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -11,7 +11,7 @@
 
 #include "yoke/base/file_tree.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 class RecordingTree : public FileTree {
  public:
@@ -35,4 +35,4 @@ class RecordingTree : public FileTree {
   mutable std::set<std::string> seen_;  // was there when asked for, or was listed
 };
 
-}  // namespace yoke
+}  // namespace yoke::probe

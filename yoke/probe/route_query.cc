@@ -11,7 +11,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 struct RouteRequest {
@@ -89,4 +89,4 @@ std::vector<std::string> ask_route(Ipv4 to, std::optional<Ipv4> from) {
   return names;
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -8,7 +8,7 @@
 #include "yoke/base/ip.h"
 #include "yoke/base/netlink.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 // Several where the route has several next hops; none where no route leads there, or one that discards. `from` must be
 // an address of this machine: what answers a peer's packets carries it.
@@ -17,4 +17,4 @@ std::vector<std::string> ask_route(Ipv4 to, std::optional<Ipv4> from);
 // The interfaces' numbers in the body of the kernel's answer.
 std::vector<unsigned> route_devices(NetlinkData body);
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-namespace yoke {
+namespace yoke::probe {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -37,4 +37,4 @@ TEST(RouteQuery, EveryNextHopOfARouteCounts) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -6,10 +6,12 @@
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 #include "yoke/base/tree_file.h"
+#include "yoke/probe/flow_control.h"
+#include "yoke/probe/module_eeprom.h"
 #include "yoke/probe/probe.h"
 #include "yoke/probe/recording_tree.h"
 
-namespace yoke {
+namespace yoke::probe {
 namespace fs = std::filesystem;
 namespace {
 
@@ -17,6 +19,7 @@ constexpr const char* kTree = "machine.tree";
 constexpr const char* kLinks = "links.json";
 constexpr const char* kNvml = "nvml.json";
 constexpr const char* kSystem = "system.json";
+constexpr std::size_t kMaxInterfaces = 8192;  // a Kubernetes node has some hundred
 
 Document load_json(const fs::path& file) { return parse_json(read_file(file), file.native()); }
 
@@ -40,17 +43,40 @@ void require_capture(const fs::path& folder) {
 }  // namespace
 
 Sources sources_here() {
-  return {
+  Sources sources{
       .files = std::make_shared<DiskTree>(), .links = read_link_table(), .nvml = read_nvml(), .system = read_system()};
+  read_module_eeproms(sources.links);
+  read_flow_control(sources.links);
+  return sources;
+}
+
+Sources quick_sources_here() {
+  return {.files = std::make_shared<DiskTree>(),
+          .links = read_link_table(),
+          .nvml = {},
+          .system = read_system(NcclSearch::kNone)};
+}
+
+Sources health_sources_here() {
+  Sources sources{.files = std::make_shared<DiskTree>(),
+                  .links = read_link_table(),
+                  .nvml = read_nvml(),
+                  .system = read_system(NcclSearch::kHealth)};
+  read_flow_control(sources.links);
+  return sources;
 }
 
 Sources load_capture(const fs::path& folder) {
   require_capture(folder);
   Sources sources{.files = std::make_shared<MemoryTree>(load_tree(folder / kTree)),
-                  .links = link_table_from_json(load_json(folder / kLinks)),
-                  .nvml = nvml_from_json(load_json(folder / kNvml))};
+                  .links = from_json<LinkTable>(load_json(folder / kLinks)),
+                  .nvml = from_json<NvmlFacts>(load_json(folder / kNvml))};
+  if (sources.links.links.size() > kMaxInterfaces) {
+    throw Error(ErrorCode::kInvalid, fmt::format("{} holds {} interfaces, more than {}", (folder / kLinks).native(),
+                                                 sources.links.links.size(), kMaxInterfaces));
+  }
   std::error_code failure;
-  if (fs::exists(folder / kSystem, failure)) sources.system = system_from_json(load_json(folder / kSystem));
+  if (fs::exists(folder / kSystem, failure)) sources.system = from_json<SystemFacts>(load_json(folder / kSystem));
   return sources;
 }
 
@@ -70,4 +96,4 @@ void write_capture(const Sources& sources, const fs::path& folder) {
   write_file_atomically(folder / kSystem, print_json(to_json(sources.system)) + "\n");
 }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -14,7 +14,7 @@
 #include "yoke/probe/nvml_facts.h"
 #include "yoke/probe/system_facts.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 struct Sources {
   std::shared_ptr<const FileTree> files;
@@ -24,6 +24,11 @@ struct Sources {
 };
 
 Sources sources_here();
+// The same without NVML, which takes seconds to wake GPUs, and without a search for NCCL: what the network is, and
+// which GPUs are on the bus.
+Sources quick_sources_here();
+// All but the search for NCCL, the slowest part: whether the machine is fit for a job.
+Sources health_sources_here();
 
 // Throws Error kNotFound for a folder that holds no capture, kInvalid naming the file and place that is broken.
 Sources load_capture(const std::filesystem::path& folder);
@@ -32,4 +37,4 @@ Sources load_capture(const std::filesystem::path& folder);
 // secrets are left out (recording_tree.h); MAC and IP addresses are not.
 void write_capture(const Sources& sources, const std::filesystem::path& folder);
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -7,7 +7,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 Error broken_file(std::string_view path, std::string_view wanted, std::string_view content) {
   return Error(ErrorCode::kInvalid,
@@ -122,4 +122,4 @@ std::optional<std::string> find_assignment(const std::vector<Assignment>& assign
 
 std::string last_part(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -10,7 +10,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/file_tree.h"
 
-namespace yoke {
+namespace yoke::probe {
 
 Error broken_file(std::string_view path, std::string_view wanted, std::string_view content);
 
@@ -36,4 +36,4 @@ std::optional<std::string> find_assignment(const std::vector<Assignment>& assign
 
 std::string last_part(std::string_view path);  // of a path: "mlx5_core"
 
-}  // namespace yoke
+}  // namespace yoke::probe

@@ -2,31 +2,31 @@
 
 #include "yoke/job/job.h"
 
-namespace yoke {
+namespace yoke::rank {
 namespace {
 
 class LocalWorld final : public World {
  public:
-  explicit LocalWorld(std::unique_ptr<Communicator> comm)
+  explicit LocalWorld(std::unique_ptr<comm::Communicator> comm)
       : World({.rank = comm->rank(),
                .size = comm->size(),
                .local_rank = comm->rank(),
                .local_size = comm->size(),
-               .node = this_machine().name}),
+               .node = job::this_machine().name}),
         comm_(std::move(comm)) {}
 
-  Communicator& comm() override { return *comm_; }
-  Communicator& control() override { return *comm_; }
-  std::vector<HalfEndpoint> endpoints() const override { return {}; }
+  comm::Communicator& comm() override { return *comm_; }
+  comm::Communicator& control() override { return *comm_; }
+  std::vector<spec::RailEndpoint> endpoints() const override { return {}; }
 
  private:
-  std::unique_ptr<Communicator> comm_;
+  std::unique_ptr<comm::Communicator> comm_;
 };
 
 }  // namespace
 
-std::unique_ptr<World> make_local_world(std::unique_ptr<Communicator> comm) {
+std::unique_ptr<World> make_local_world(std::unique_ptr<comm::Communicator> comm) {
   return std::make_unique<LocalWorld>(std::move(comm));
 }
 
-}  // namespace yoke
+}  // namespace yoke::rank

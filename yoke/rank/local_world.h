@@ -8,8 +8,8 @@
 
 #include "yoke/rank/world.h"
 
-namespace yoke {
+namespace yoke::rank {
 
-std::unique_ptr<World> make_local_world(std::unique_ptr<Communicator> comm);
+std::unique_ptr<World> make_local_world(std::unique_ptr<comm::Communicator> comm);
 
-}  // namespace yoke
+}  // namespace yoke::rank

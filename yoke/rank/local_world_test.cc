@@ -6,11 +6,11 @@
 
 #include "yoke/comm/local/local.h"
 
-namespace yoke {
+namespace yoke::rank {
 namespace {
 
 TEST(LocalWorld, RanksAreThreadsOfThisNodeThatAddTogether) {
-  auto ranks = make_local(3);
+  auto ranks = comm::local::make_local(3);
   std::vector<float> sums(3);
   std::vector<std::jthread> threads;
   for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -22,7 +22,7 @@ TEST(LocalWorld, RanksAreThreadsOfThisNodeThatAddTogether) {
       EXPECT_EQ(world->place().local_size, 3);
       EXPECT_FALSE(world->place().node.empty());
       sums[r] = static_cast<float>(r + 1);
-      all_reduce(world->comm(), &sums[r], 1, DType::kF32);
+      comm::all_reduce(world->comm(), &sums[r], 1, tensor::DType::kF32);
     });
   }
   threads.clear();  // joins
@@ -30,7 +30,7 @@ TEST(LocalWorld, RanksAreThreadsOfThisNodeThatAddTogether) {
 }
 
 TEST(LocalWorld, ThereIsNothingToRecoverFrom) {
-  const auto world = make_local_world(std::move(make_local(1).front()));
+  const auto world = make_local_world(std::move(comm::local::make_local(1).front()));
   try {
     world->recover(Error(ErrorCode::kUnavailable, "rank 1 is gone"));
     ADD_FAILURE() << "it came back";
@@ -40,4 +40,4 @@ TEST(LocalWorld, ThereIsNothingToRecoverFrom) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::rank

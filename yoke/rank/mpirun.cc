@@ -12,7 +12,7 @@
 #include "yoke/base/process.h"
 #include "yoke/fleet/fleet.h"
 
-namespace yoke {
+namespace yoke::rank {
 namespace {
 
 using namespace literals;
@@ -21,9 +21,9 @@ constexpr std::string_view kErrorMark = "yoke: ";
 constexpr std::string_view kHintMark = "  hint: ";
 
 // Where the program lies on all nodes: the same path, or mpirun could not start it.
-std::string carry_everywhere(const Cluster& cluster) {
-  Fleet fleet(cluster.nodes, {});
-  const auto paths = all_or_throw(fleet.each("", [](Node& node) { return node.carried_program(); }));
+std::string carry_everywhere(const spec::Cluster& cluster) {
+  fleet::Fleet fleet(cluster.nodes, {});
+  const auto paths = fleet::all_or_throw(fleet.each("", [](fleet::Node& node) { return node.carried_program(); }));
   for (std::size_t i = 1; i < paths.size(); ++i) {
     if (paths[i] == paths[0]) continue;
     throw Error(ErrorCode::kUnsupported,
@@ -71,7 +71,7 @@ std::vector<std::string> mpirun_line(const MpirunTask& task, const std::string& 
 }
 
 // The last words of ranks (print_rank_error), taken out of what mpirun and its ranks write.
-class LastWords {
+class RankErrorParser {
  public:
   // False where the line is none of them.
   bool take(std::string_view line) {
@@ -82,7 +82,7 @@ class LastWords {
     if (!line.starts_with(kErrorMark)) return false;
     const std::string word(line.substr(kErrorMark.size()));
     // Ranks that fail alike say the same.
-    if (std::find(words_.begin(), words_.end(), word) == words_.end() && words_.size() < kWordsMost) {
+    if (std::find(words_.begin(), words_.end(), word) == words_.end() && words_.size() < kMaxWords) {
       words_.push_back(word);
     }
     return true;
@@ -99,7 +99,7 @@ class LastWords {
   }
 
  private:
-  static constexpr std::size_t kWordsMost = 4;
+  static constexpr std::size_t kMaxWords = 4;
   std::vector<std::string> words_;
   std::string hint_;
 };
@@ -111,9 +111,9 @@ void print_rank_error(const Error& error) {
   if (!error.hint().empty()) fmt::print(stderr, "{}{}\n", kHintMark, error.hint());
 }
 
-std::string open_mpi_hostfile(const std::vector<JobNode>& nodes) {
+std::string open_mpi_hostfile(const std::vector<job::JobNode>& nodes) {
   std::string text;
-  for (const JobNode& node : nodes) {
+  for (const job::JobNode& node : nodes) {
     text += fmt::format("{} slots={}", node.node.address, node.ranks);
     if (node.node.user) text += fmt::format(" username={}", *node.node.user);
     if (node.node.port != 22) text += fmt::format(" port={}", node.node.port);
@@ -128,13 +128,14 @@ void run_under_mpirun(const MpirunTask& task) {
   }
   const std::string program =
       task.cluster ? carry_everywhere(*task.cluster) : std::filesystem::read_symlink("/proc/self/exe").native();
+  ScratchDir::remove_abandoned("yoke-mpirun");  // what a killed command left
   const ScratchDir scratch("yoke-mpirun");
   std::optional<std::filesystem::path> hostfile;
   if (task.cluster) {
     hostfile = scratch.path() / "hosts";
-    write_file_atomically(*hostfile, open_mpi_hostfile(spread_ranks(task.cluster->nodes, task.ranks)));
+    write_file_atomically(*hostfile, open_mpi_hostfile(job::spread_ranks(task.cluster->nodes, task.ranks)));
   }
-  LastWords last_words;
+  RankErrorParser last_words;
   const Outcome outcome = run({.argv = mpirun_line(task, program, hostfile),
                                .environment = open_mpi_settings(task),
                                .timeout = Seconds{24 * 3600},
@@ -148,4 +149,4 @@ void run_under_mpirun(const MpirunTask& task) {
   if (!outcome.ok()) throw last_words.error(outcome);
 }
 
-}  // namespace yoke
+}  // namespace yoke::rank

@@ -10,11 +10,11 @@
 #include "yoke/job/job.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::rank {
 
 struct MpirunTask {
   int ranks = 2;
-  std::optional<Cluster> cluster;
+  std::optional<spec::Cluster> cluster;
   std::vector<std::string> arguments;  // of this program
   std::string variable;                // of the ranks' environment
   std::string task;                    // its value
@@ -26,10 +26,10 @@ struct MpirunTask {
 // Returns when all ranks ended well; else throws what they said of it by print_rank_error, or else what mpirun did.
 void run_under_mpirun(const MpirunTask& task);
 
-// To standard error, the last words of a rank that ends: whoever started it knows them by their form.
+// To standard error, the last words of a rank that ends: the one that started it knows them by their form.
 void print_rank_error(const Error& error);
 
 // What the nodes are to Open MPI: a line for each, with its ranks and how ssh reaches it.
-std::string open_mpi_hostfile(const std::vector<JobNode>& nodes);
+std::string open_mpi_hostfile(const std::vector<job::JobNode>& nodes);
 
-}  // namespace yoke
+}  // namespace yoke::rank

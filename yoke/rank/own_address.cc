@@ -14,15 +14,15 @@
 #include "yoke/base/text.h"
 #include "yoke/rank/world.h"
 
-namespace yoke {
+namespace yoke::rank {
 namespace {
 
 constexpr const char* kAddressVariable = "YOKE_ADDRESS";
 // TEST-NET-1 of RFC 5737: nobody's address, so that only the default route leads there.
 constexpr const char* kFarAway = "192.0.2.1";
 
-// Groups whose members name their halves otherwise are refused, so all that have but one call it the same.
-DirectListener::Halves one_half(std::string address) { return {{"network", std::move(address)}}; }
+// Groups whose members name their rails otherwise are refused, so all that have but one call it the same.
+comm::DirectListener::Rails one_rail(std::string address) { return {{"network", std::move(address)}}; }
 
 }  // namespace
 
@@ -64,22 +64,22 @@ std::optional<std::string> default_address() {
   return std::nullopt;
 }
 
-DirectListener::Halves halves_here(const Environment& environment, const std::optional<Cluster>& cluster,
-                                   const std::string& towards_others) {
+comm::DirectListener::Rails rails_here(const job::Environment& environment, const std::optional<spec::Cluster>& cluster,
+                                       const std::string& towards_others) {
   if (const auto given = environment.find(kAddressVariable); given != environment.end()) {
-    if (parse_ipv4(given->second)) return one_half(given->second);
+    if (parse_ipv4(given->second)) return one_rail(given->second);
     throw Error(ErrorCode::kInvalid,
                 fmt::format("{} is '{}', which is no IPv4 address", kAddressVariable, printable(given->second, 40)),
                 "set it to the address of this machine where the other ranks reach it, or unset it");
   }
-  if (const ClusterNode* node = cluster ? find_own_node(*cluster) : nullptr) {
-    DirectListener::Halves halves;
-    for (std::size_t i = 0; i < node->halves.size(); ++i) {
-      halves.emplace_back(std::string(1, static_cast<char>('A' + i)), to_string(node->halves[i].address.address));
+  if (const spec::ClusterNode* node = cluster ? find_own_node(*cluster) : nullptr) {
+    comm::DirectListener::Rails rails;
+    for (std::size_t i = 0; i < node->rails.size(); ++i) {
+      rails.emplace_back(std::string(1, static_cast<char>('A' + i)), to_string(node->rails[i].address.address));
     }
-    return halves.empty() ? one_half(node->address) : halves;
+    return rails.empty() ? one_rail(node->address) : rails;
   }
-  return towards_others.empty() ? DirectListener::Halves{} : one_half(towards_others);
+  return towards_others.empty() ? comm::DirectListener::Rails{} : one_rail(towards_others);
 }
 
-}  // namespace yoke
+}  // namespace yoke::rank

@@ -1,6 +1,6 @@
 // Where a rank of somebody else's launcher listens for the data of the others: launchers do not say.
 //
-// YOKE_ADDRESS has the first word, then the cluster file's halves of this node, then what is known of the way to the
+// YOKE_ADDRESS has the first word, then the cluster file's rails of this node, then what is known of the way to the
 // others. An address picked from a list of interfaces may be a bridge of Docker or the Wi-Fi, so that comes last.
 #pragma once
 #include <optional>
@@ -13,7 +13,7 @@
 #include "yoke/job/rank_place.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::rank {
 
 std::vector<Ipv4> own_addresses();
 bool is_loopback(std::string_view address);  // 127.x.x.x
@@ -26,7 +26,7 @@ std::optional<std::string> default_address();
 
 // `towards_others` is the address by which this machine reaches the others, as far as is known; may be empty. Throws
 // Error(kInvalid) where YOKE_ADDRESS is no address.
-DirectListener::Halves halves_here(const Environment& environment, const std::optional<Cluster>& cluster,
-                                   const std::string& towards_others);
+comm::DirectListener::Rails rails_here(const job::Environment& environment, const std::optional<spec::Cluster>& cluster,
+                                       const std::string& towards_others);
 
-}  // namespace yoke
+}  // namespace yoke::rank

@@ -12,7 +12,7 @@
 #include "yoke/base/text.h"
 #include "yoke/rank/mpirun.h"
 
-namespace yoke {
+namespace yoke::rank {
 namespace {
 
 // By stdio: where memory is short, nothing that needs more may be called.
@@ -34,8 +34,8 @@ const RankKind& find_kind(std::span<const RankKind> kinds, const std::vector<std
 
 void run_kind(std::span<const RankKind> kinds, const std::vector<std::string>& arguments) {
   const RankKind& kind = find_kind(kinds, arguments);
-  const Environment environment = environment_now();
-  const auto place = find_rank_place(environment);
+  const job::Environment environment = job::environment_now();
+  const auto place = job::find_rank_place(environment);
   const auto task = environment.find(kRankTaskVariable);
   if (!place || task == environment.end()) {
     throw Error(ErrorCode::kUsage,
@@ -67,4 +67,4 @@ int run_rank_frame(const std::function<void()>& work) noexcept {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::rank

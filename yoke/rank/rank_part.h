@@ -13,7 +13,7 @@
 #include "yoke/base/document.h"
 #include "yoke/job/rank_place.h"
 
-namespace yoke {
+namespace yoke::rank {
 
 inline constexpr const char* kRankWord = "rank";
 inline constexpr const char* kRankTaskVariable = "YOKE_RANK_TASK";
@@ -22,7 +22,7 @@ inline constexpr const char* kRankTaskVariable = "YOKE_RANK_TASK";
 struct RankKind {
   std::string_view name;        // "engine"
   std::string_view started_by;  // "yoke run"
-  void (*run)(const RankPlace& place, const Document& task);
+  void (*run)(const job::RankPlace& place, const Document& task);
 };
 
 // Finds place and task in the environment and runs the kind that the arguments name. Returns the exit status.
@@ -31,4 +31,4 @@ int run_rank_part(std::span<const RankKind> kinds, const std::vector<std::string
 // Returns the exit status of the work; nothing is thrown.
 int run_rank_frame(const std::function<void()>& work) noexcept;
 
-}  // namespace yoke
+}  // namespace yoke::rank

@@ -11,7 +11,7 @@
 #include "yoke/base/check.h"
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::rank {
 namespace {
 
 struct PartEnd {
@@ -53,7 +53,7 @@ struct FarEnd {
   }
   PartEnd run(const std::vector<std::string>& arguments) const {
     const RankKind kinds[] = {
-        {.name = "look", .started_by = "yoke look", .run = [](const RankPlace& place, const Document& task) {
+        {.name = "look", .started_by = "yoke look", .run = [](const job::RankPlace& place, const Document& task) {
            seen_rank = place.rank;
            seen_task = task.find("colour")->text;
          }}};
@@ -84,11 +84,11 @@ TEST(RankPart, SaysWhoStartsItWhereNothingDid) {
 
 TEST(RankPartDeathTest, AFailedCheckNamesItsRank) {
   const FarEnd end({{"RANK", "2"}, {"WORLD_SIZE", "3"}, {kRankTaskVariable, "{}"}});
-  const RankKind kinds[] = {{.name = "break", .started_by = "yoke break", .run = [](const RankPlace&, const Document&) {
-                               YOKE_CHECK_EQ(1, 2);
-                             }}};
+  const RankKind kinds[] = {{.name = "break",
+                             .started_by = "yoke break",
+                             .run = [](const job::RankPlace&, const Document&) { YOKE_CHECK_EQ(1, 2); }}};
   EXPECT_DEATH(run_rank_part(kinds, {"break"}), "check failed: 1 == 2: 1 against 2 .*, rank 2\\]");
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::rank

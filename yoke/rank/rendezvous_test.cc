@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <thread>
 
 #include "yoke/base/error.h"
+#include "yoke/base/fork_call.h"
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::rank {
 namespace {
 
 using namespace literals;
@@ -65,6 +67,85 @@ TEST(Rendezvous, StrangersAreDroppedAndTheOthersMeet) {
   EXPECT_EQ(heard[1].size(), 3U);
 }
 
+std::string framed(const std::string& text) {
+  std::string frame = "yoke rendezvous 3\n";
+  for (int shift = 0; shift < 32; shift += 8) frame.push_back(static_cast<char>((text.size() >> shift) & 0xffU));
+  return frame + text;
+}
+
+// It speaks as a rank does, claims one that is missing, and is there first.
+TEST(Rendezvous, AStrangerWithoutTheSecretLearnsNothing) {
+  const int port = free_port();
+  const TellOwn mine = [](const std::string&) { return "token"; };
+  const auto group = [&](int rank) {
+    return Rendezvous{.rank = rank, .size = 2, .host = "localhost", .port = port, .secret = "a secret of ours"};
+  };
+  std::vector<std::string> heard;
+  std::thread host([&] { heard = meet(group(0), mine, Deadline::after(20_s)); });
+  std::string said;
+  for (const Deadline deadline = Deadline::after(10_s); said.empty() && !deadline.expired();) {
+    (void)try_to([&] {
+      Socket stranger = connect_tcp({"127.0.0.1", port}, {}, Deadline::after(1_s));
+      stranger.send_all(
+          framed(R"({"rank": 1, "size": 2, "number": "0"})") + framed(std::string(64, '0')) + framed(R"({"epoch": 1})"),
+          Deadline::after(1_s));
+      for (std::byte piece{};;) {
+        stranger.receive_exact({&piece, 1}, Deadline::after(5_s));
+        said.push_back(static_cast<char>(piece));
+      }
+    });
+  }
+  EXPECT_NE(said.find("proof"), std::string::npos) << "it was challenged";
+  EXPECT_EQ(said.find("token"), std::string::npos) << said;
+  const auto rank_1 = try_to([&] { return meet(group(1), mine, Deadline::after(20_s)); });
+  host.join();
+  ASSERT_TRUE(rank_1) << rank_1.error().message();
+  EXPECT_EQ(heard.size(), 2U);
+}
+
+TEST(Rendezvous, RanksWithDifferentSecretsDoNotMeet) {
+  const int port = free_port();
+  const TellOwn mine = [](const std::string&) { return "text"; };
+  const auto meet_with = [&](int rank, const std::string& secret, Seconds time) {
+    return try_to([&] {
+      return meet({.rank = rank, .size = 2, .host = "localhost", .port = port, .secret = secret}, mine,
+                  Deadline::after(time));
+    });
+  };
+  std::thread host([&] {
+    const auto outcome = meet_with(0, "one secret of ours", 2_s);
+    EXPECT_FALSE(outcome);
+    if (!outcome) EXPECT_NE(outcome.error().hint().find("YOKE_SECRET"), std::string::npos);
+  });
+  const auto guest = meet_with(1, "another secret", 1_s);
+  host.join();
+  ASSERT_FALSE(guest);
+  EXPECT_NE(guest.error().message().find("does not know the secret"), std::string::npos) << guest.error().message();
+}
+
+// Another user of the machine, by a process of its own: nobody else can be one.
+TEST(Rendezvous, WithoutASecretOnlyThisUsersProcessesTakePart) {
+  if (geteuid() != 0) GTEST_SKIP() << "a lab needs root";
+  const int port = free_port();
+  const auto group = [&](int rank) {
+    return Rendezvous{
+        .rank = rank, .size = 2, .host = "localhost", .port = port, .peers = Rendezvous::Peers::kThisUser};
+  };
+  const TellOwn mine = [](const std::string&) { return "text"; };
+  const auto attend_as = [&](uid_t user, Seconds time) {
+    return wait_for_child(fork_call([&]() -> int {
+      if (user != 0 && setuid(user) != 0) return 2;
+      const auto outcome = try_to([&] { return meet(group(1), mine, Deadline::after(time)); });
+      return outcome ? 0 : 3;
+    }));
+  };
+  const pid_t host =
+      fork_call([&]() -> int { return meet(group(0), mine, Deadline::after(20_s)).size() == 2 ? 0 : 1; });
+  EXPECT_EQ(WEXITSTATUS(attend_as(54321, 1_s)), 3) << "a stranger";
+  EXPECT_EQ(WEXITSTATUS(attend_as(0, 15_s)), 0);
+  EXPECT_EQ(wait_for_child(host), 0);
+}
+
 TEST(Rendezvous, AtTheDeadlineTheMissingRanksAreNamed) {
   const int port = free_port();
   const TellOwn nothing = [](const std::string&) { return "here"; };
@@ -95,7 +176,7 @@ TEST(Rendezvous, ANameWithoutAnAddressIsAskedForUntilTheDeadline) {
   EXPECT_GE(to_seconds(real_clock().now() - start).value, 0.3);
 }
 
-TEST(Rendezvous, WhatARankCannotTellIsItsErrorAtOnce) {
+TEST(Rendezvous, WhatARankCannotReportIsItsErrorAtOnce) {
   const int port = free_port();
   std::thread host([&] {
     (void)try_to([&] {
@@ -111,4 +192,4 @@ TEST(Rendezvous, WhatARankCannotTellIsItsErrorAtOnce) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::rank

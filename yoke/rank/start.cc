@@ -15,7 +15,7 @@
 #include "yoke/rank/mpirun.h"
 #include "yoke/rank/rank_part.h"
 
-namespace yoke {
+namespace yoke::rank {
 namespace {
 
 std::string task_text(const RankTask& task) { return print_json(task.content, JsonLayout::kOneLine); }
@@ -28,7 +28,7 @@ void pass_line(const RanksSpec& spec, const std::string& line) {
 class ThreadRanks final : public Ranks {
  public:
   explicit ThreadRanks(RanksSpec spec)
-      : spec_(std::move(spec)), comms_(make_local(spec_.ranks, spec_.world.communicator)) {
+      : spec_(std::move(spec)), comms_(comm::local::make_local(spec_.ranks, spec_.world.communicator)) {
     for (std::size_t rank = 1; rank < comms_.size(); ++rank) {
       others_.emplace_back([this, comm = std::move(comms_[rank])]() mutable { run(std::move(comm)); });
     }
@@ -43,7 +43,7 @@ class ThreadRanks final : public Ranks {
  private:
   // Entry of a thread: nothing leaves it. The failure is kept before the communicator goes, because the others then
   // fail for want of this rank.
-  void run(std::unique_ptr<Communicator> comm) {
+  void run(std::unique_ptr<comm::Communicator> comm) {
     const auto world = make_local_world(std::move(comm));
     try {
       spec_.here(*world);
@@ -58,7 +58,7 @@ class ThreadRanks final : public Ranks {
   std::exception_ptr first_failure_;
   std::vector<std::jthread> others_;
   // Goes first: where rank 0 never ran, the end of its communicator ends the others.
-  std::vector<std::unique_ptr<Communicator>> comms_;
+  std::vector<std::unique_ptr<comm::Communicator>> comms_;
 };
 
 // Joins in the thread that waits: an MPI may want all calls from the thread that began.
@@ -79,42 +79,44 @@ class JobRanks final : public Ranks {
   explicit JobRanks(RanksSpec spec) : spec_(std::move(spec)), job_(job_spec()) {}
 
   void wait() override {
-    const JobOutcome outcome = job_.wait();
+    const job::JobOutcome outcome = job_.wait();
     if (outcome.cause) throw Error(outcome.cause->error);
   }
   void stop() override { job_.stop(); }
 
  private:
-  JobSpec job_spec() const {
-    const std::vector<ClusterNode> nodes = spec_.cluster ? spec_.cluster->nodes : std::vector{this_machine()};
+  job::JobSpec job_spec() const {
+    const std::vector<spec::ClusterNode> nodes =
+        spec_.cluster ? spec_.cluster->nodes : std::vector{job::this_machine()};
     return {.name = fmt::format("{}-{}", spec_.name, random_token_hex(3)),
-            .nodes = spread_ranks(nodes, spec_.ranks),
+            .nodes = job::spread_ranks(nodes, spec_.ranks),
             .argv = {"yoke", kRankWord, spec_.task.kind},
             .own_program = true,
             .environment = {{kRankTaskVariable, task_text(spec_.task)}},
             .policy = spec_.policy,
-            .restarts_most = spec_.restarts_most,
+            .restarts_max = spec_.restarts_max,
             .oversubscribe = spec_.oversubscribe,
             .oversubscribe_option = spec_.oversubscribe_option,
             .interrupts = spec_.interrupts,
-            .output_form = spec_.on_output ? OutputForm::kFirstRankRaw : OutputForm::kLines,
-            .on_output = [this](const RankOutput& output) { take_output(output); },
-            .on_event = [this](const JobEvent& event) { take_event(event); },
+            .output_form = spec_.on_output ? job::OutputForm::kFirstRankRaw : job::OutputForm::kLines,
+            .on_output = [this](const job::RankOutput& output) { take_output(output); },
+            .on_event = [this](const job::JobEvent& event) { take_event(event); },
             .reached = spec_.reached};
   }
-  void take_output(const RankOutput& output) const {
+  void take_output(const job::RankOutput& output) const {
     const bool is_answer = spec_.on_output && output.rank == 0 && output.stream == OutputStream::kOut;
     if (is_answer) return spec_.on_output(output.text);
     pass_line(spec_, fmt::format("{}/{} | {}", output.node, output.rank, output.text));
   }
-  void take_event(const JobEvent& event) const {
-    const bool is_notice = event.kind == JobEvent::Kind::kNotice || event.kind == JobEvent::Kind::kRestart;
+  void take_event(const job::JobEvent& event) const {
+    const bool is_notice = event.kind == job::JobEvent::Kind::kNotice || event.kind == job::JobEvent::Kind::kRestart;
     if (is_notice && spec_.on_notice) spec_.on_notice(event.text);
-    if (event.kind == JobEvent::Kind::kRanksStarted && spec_.on_started) spec_.on_started();
+    if (event.kind == job::JobEvent::Kind::kRestart && spec_.on_restart) spec_.on_restart(event.rank);
+    if (event.kind == job::JobEvent::Kind::kRanksStarted && spec_.on_started) spec_.on_started();
   }
 
   const RanksSpec spec_;
-  Job job_;
+  job::Job job_;
 };
 
 class MpirunRanks final : public Ranks {
@@ -142,13 +144,13 @@ class MpirunRanks final : public Ranks {
 
 }  // namespace
 
-RankStarter rank_starter(Transport transport, const std::optional<RankPlace>& place) {
+RankStarter rank_starter(Transport transport, const std::optional<job::RankPlace>& place) {
   if (place) return RankStarter::kLauncher;
   if (transport == Transport::kThreads) return RankStarter::kThreads;
   return transport == Transport::kMpi ? RankStarter::kMpirun : RankStarter::kJob;
 }
 
-int rank_count(int wanted, const std::optional<Cluster>& cluster, int alone) {
+int rank_count(int wanted, const std::optional<spec::Cluster>& cluster, int alone) {
   if (wanted > 0) return wanted;
   return cluster ? static_cast<int>(cluster->nodes.size()) : alone;
 }
@@ -166,4 +168,4 @@ std::unique_ptr<Ranks> Ranks::start(RanksSpec spec) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::rank

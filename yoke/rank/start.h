@@ -23,15 +23,15 @@
 #include "yoke/rank/world.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::rank {
 
 enum class RankStarter { kThreads, kJob, kMpirun, kLauncher };
 
 // What a person's choice of transport means for who starts the ranks.
-RankStarter rank_starter(Transport transport, const std::optional<RankPlace>& place);
+RankStarter rank_starter(Transport transport, const std::optional<job::RankPlace>& place);
 
 // How many ranks there are: `wanted`, else one for each node, else `alone` on this machine.
-int rank_count(int wanted, const std::optional<Cluster>& cluster, int alone);
+int rank_count(int wanted, const std::optional<spec::Cluster>& cluster, int alone);
 
 struct RankTask {
   std::string kind;  // a row of the table of kinds (rank_part.h)
@@ -43,25 +43,26 @@ struct RanksSpec {
   RankTask task = {};     // of ranks that are processes
   RankStarter starter = RankStarter::kJob;
   int ranks = 1;
-  std::optional<Cluster> cluster = {};
-  std::optional<RankPlace> place = {};  // of kLauncher: which rank this process is
+  std::optional<spec::Cluster> cluster = {};
+  std::optional<job::RankPlace> place = {};  // of kLauncher: which rank this process is
 
   // Of ranks in this process. Rank 0, and the rank of a launcher, run in the thread that calls wait().
   std::function<void(World&)> here = {};
   WorldOptions world = {};
 
   // Of a job.
-  JobPolicy policy = JobPolicy::kStop;
-  int restarts_most = 3;
-  JobInterrupts interrupts = JobInterrupts::kEndTheJob;
+  job::JobPolicy policy = job::JobPolicy::kStop;
+  int restarts_max = 3;
+  job::JobInterrupts interrupts = job::JobInterrupts::kEndTheJob;
   bool oversubscribe = false;
   std::string oversubscribe_option = {};
-  std::vector<std::shared_ptr<Node>> reached = {};  // nodes that the command has reached already: see JobSpec
-  bool yields = false;  // of mpirun: see MpirunTask
+  std::vector<std::shared_ptr<fleet::Node>> reached = {};  // nodes that the command has reached already: see JobSpec
+  bool yields = false;                                     // of mpirun: see MpirunTask
 
   std::function<void(std::string_view bytes)> on_output = {};     // rank 0's standard output; else part of on_line
   std::function<void(const std::string& line)> on_line = {};      // all else; to standard error where it is empty
   std::function<void(const std::string& notice)> on_notice = {};  // what happens to ranks and rails of a job
+  std::function<void(std::optional<int> rank)> on_restart = {};   // of a job, with the rank that was lost first
   std::function<void()> on_started = {};                          // a job's ranks run
 };
 
@@ -75,4 +76,4 @@ class Ranks {
   virtual void stop() {}  // ends the ranks of a job, from any thread; others cannot be ended from here
 };
 
-}  // namespace yoke
+}  // namespace yoke::rank

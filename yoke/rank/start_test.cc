@@ -8,11 +8,11 @@
 #include <thread>
 #include <vector>
 
-namespace yoke {
+namespace yoke::rank {
 namespace {
 
 TEST(RankStarter, IsDecidedByTheLauncherThenTheTransport) {
-  const RankPlace place{.rank = 1, .size = 2};
+  const job::RankPlace place{.rank = 1, .size = 2};
   EXPECT_EQ(rank_starter(Transport::kThreads, place), RankStarter::kLauncher);
   EXPECT_EQ(rank_starter(Transport::kThreads, std::nullopt), RankStarter::kThreads);
   EXPECT_EQ(rank_starter(Transport::kMpi, std::nullopt), RankStarter::kMpirun);
@@ -21,7 +21,7 @@ TEST(RankStarter, IsDecidedByTheLauncherThenTheTransport) {
 }
 
 TEST(RankCount, IsOneForEachNodeUnlessGiven) {
-  Cluster cluster;
+  spec::Cluster cluster;
   cluster.nodes.resize(3);
   EXPECT_EQ(rank_count(5, cluster, 2), 5);
   EXPECT_EQ(rank_count(0, cluster, 2), 3);
@@ -34,7 +34,7 @@ TEST(ThreadRanks, RunsRankZeroInTheThreadThatWaits) {
   const auto ranks = Ranks::start({.starter = RankStarter::kThreads, .ranks = 3, .here = [&](World& world) {
                                      if (world.place().rank == 0) of_rank_zero = std::this_thread::get_id();
                                      std::int32_t value = world.place().rank + 1;
-                                     all_reduce(world.comm(), &value, 1, DType::kI32);
+                                     comm::all_reduce(world.comm(), &value, 1, tensor::DType::kI32);
                                      sum += value;
                                    }});
   ranks->wait();
@@ -47,7 +47,7 @@ TEST(ThreadRanks, ThrowsTheFirstFailureNotWhatFollowsFromIt) {
   const auto ranks = Ranks::start({.starter = RankStarter::kThreads, .ranks = 2, .here = [](World& world) {
                                      if (world.place().rank == 1) throw std::logic_error("the cause");
                                      std::int32_t value = 0;
-                                     all_reduce(world.comm(), &value, 1, DType::kI32);
+                                     comm::all_reduce(world.comm(), &value, 1, tensor::DType::kI32);
                                    }});
   try {
     ranks->wait();
@@ -63,7 +63,7 @@ TEST(ThreadRanks, ThatNobodyWaitsForEndWithTheirOwner) {
     const auto ranks = Ranks::start({.starter = RankStarter::kThreads, .ranks = 2, .here = [&](World& world) {
                                        std::int32_t value = 0;
                                        try {
-                                         all_reduce(world.comm(), &value, 1, DType::kI32);
+                                         comm::all_reduce(world.comm(), &value, 1, tensor::DType::kI32);
                                        } catch (const Error&) {
                                          other_failed = true;
                                        }
@@ -73,4 +73,4 @@ TEST(ThreadRanks, ThatNobodyWaitsForEndWithTheirOwner) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::rank

@@ -1,12 +1,9 @@
-// How a person chooses what carries the data between ranks, on the command line. Threads are ranks of one process; all
-// else are carriers of a world.
+// What carries the data between ranks, as a person chooses it on the command line.
 #pragma once
 #include <array>
 #include <utility>
 
-#include "yoke/rank/world.h"
-
-namespace yoke {
+namespace yoke::rank {
 
 enum class Transport { kAuto, kDirect, kMpi, kNccl, kThreads };
 constexpr auto enum_names(Transport) {
@@ -15,17 +12,9 @@ constexpr auto enum_names(Transport) {
                     std::pair{"threads", Transport::kThreads}};
 }
 
-constexpr Carrier carrier_of(Transport transport) {
-  switch (transport) {
-    case Transport::kDirect:
-      return Carrier::kDirect;
-    case Transport::kMpi:
-      return Carrier::kMpi;
-    case Transport::kNccl:
-      return Carrier::kNccl;
-    default:
-      return Carrier::kAuto;
-  }
+// Threads are ranks of one process: a world of several processes chooses for itself.
+constexpr Transport between_processes(Transport transport) {
+  return transport == Transport::kThreads ? Transport::kAuto : transport;
 }
 
-}  // namespace yoke
+}  // namespace yoke::rank

@@ -7,13 +7,13 @@
 #include "yoke/base/files.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::remote {
 
-Host host_of(const ClusterNode& node) {
+Host host_of(const spec::ClusterNode& node) {
   return {.name = node.name, .address = node.address, .user = node.user.value_or(""), .port = node.port};
 }
 
-bool is_this_machine(const ClusterNode& node, int index) {
+bool is_this_machine(const spec::ClusterNode& node, int index) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   if (inet_pton(AF_INET, node.address.c_str(), &address.sin_addr) == 1) {
@@ -26,4 +26,4 @@ bool is_this_machine(const ClusterNode& node, int index) {
   return gethostname(name, sizeof name - 1) == 0 && (node.address == name || node.name == name);
 }
 
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -2,7 +2,10 @@
 #pragma once
 #include <string>
 
-namespace yoke {
+namespace yoke::spec {
+struct ClusterNode;
+}
+namespace yoke::remote {
 
 struct Host {
   std::string name = {};     // as people call it, for messages
@@ -11,11 +14,10 @@ struct Host {
   int port = 0;              // 0: as ssh chooses
 };
 
-struct ClusterNode;
-Host host_of(const ClusterNode& node);
+Host host_of(const spec::ClusterNode& node);
 
 // Whether a node is this very machine, by its addresses or its name: it is never logged in to. Loopback addresses are
 // everybody's: they count for the first node of a cluster file only.
-bool is_this_machine(const ClusterNode& node, int index);
+bool is_this_machine(const spec::ClusterNode& node, int index);
 
-}  // namespace yoke
+}  // namespace yoke::remote

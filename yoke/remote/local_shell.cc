@@ -1,6 +1,6 @@
 #include "yoke/remote/local_shell.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace {
 
 class LocalProcess : public RemoteProcess {
@@ -27,4 +27,4 @@ std::unique_ptr<RemoteProcess> LocalShell::start(const Command& command) {
   return std::make_unique<LocalProcess>(command);
 }
 
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -2,7 +2,7 @@
 #pragma once
 #include "yoke/remote/remote_shell.h"
 
-namespace yoke {
+namespace yoke::remote {
 
 class LocalShell : public RemoteShell {
  public:
@@ -16,4 +16,4 @@ class LocalShell : public RemoteShell {
   Host host_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::remote

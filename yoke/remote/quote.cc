@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace {
 
 // Never special anywhere in a word. '~' and '=' are, at the start and in the first word.
@@ -27,6 +29,9 @@ std::string shell_quote(std::string_view word) {
     if (inside != wanted) quoted += '\'';
     inside = wanted;
   };
+  // From the first letter on where no character needs a backslash: 'two words', not two' words'.
+  if (word.find_first_of("'\\!") == std::string_view::npos)
+    set_inside(!std::all_of(word.begin(), word.end(), is_plain));
   for (const char c : word) {
     if (c == '\'' || c == '\\' || c == '!') {
       set_inside(false);
@@ -49,4 +54,4 @@ std::string shell_join(std::span<const std::string> words) {
   return joined;
 }
 
-}  // namespace yoke
+}  // namespace yoke::remote

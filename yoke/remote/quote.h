@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace yoke {
+namespace yoke::remote {
 
 // One word that a POSIX shell reads back as exactly these bytes; any but zero, which throws Error(kInvalid). Quotes,
 // backslashes and exclamation marks stand outside of the quotes, which fish and csh read alike; for csh newlines would
@@ -14,4 +14,4 @@ std::string shell_quote(std::string_view word);
 // The words with spaces between.
 std::string shell_join(std::span<const std::string> words);
 
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -11,7 +11,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace {
 
 // What a real shell makes of the words: each followed by a zero byte, which no word can hold.
@@ -37,6 +37,7 @@ TEST(Quote, LeavesPlainWordsReadable) {
   EXPECT_EQ(shell_quote("/usr/bin/nvidia"), "/usr/bin/nvidia");
   EXPECT_EQ(shell_quote("--json"), "--json");
   EXPECT_EQ(shell_quote(""), "''");
+  EXPECT_EQ(shell_quote("Which cable?"), "'Which cable?'") << "as a person would write it";
 }
 
 TEST(Quote, RefusesAZeroByte) {
@@ -54,4 +55,4 @@ RC_GTEST_PROP(Quote, KeepsAnyBytesButZero, ()) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -9,7 +9,7 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace fs = std::filesystem;
 namespace {
 
@@ -88,4 +88,4 @@ void RemoteShell::copy_to(const fs::path& local, const std::string& remote, cons
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::remote

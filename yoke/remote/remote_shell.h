@@ -17,7 +17,7 @@
 #include "yoke/base/process.h"
 #include "yoke/remote/host.h"
 
-namespace yoke {
+namespace yoke::remote {
 
 // As Process (process.h), over there.
 class RemoteProcess {
@@ -47,7 +47,7 @@ class RemoteShell {
   virtual std::unique_ptr<RemoteProcess> start(const Command& command) = 0;
 
   // A file, whole: written beside, size and (where the far side has sha256sum) SHA-256 compared, synced, renamed over.
-  // Whoever opens it sees the old or the new content. A path of the far side may be relative to the user's home.
+  // The one that opens it sees the old or the new content. A path of the far side may be relative to the user's home.
   virtual void copy_to(const std::filesystem::path& local, const std::string& remote, const CopyOptions& options = {});
 };
 
@@ -55,4 +55,4 @@ class RemoteShell {
 // kExhausted, and so on.
 Error remote_tool_error(const Host& host, std::string_view what, const Outcome& outcome);
 
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -14,7 +14,7 @@
 #include "yoke/remote/local_shell.h"
 #include "yoke/remote/sshd_testing.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -207,4 +207,4 @@ TEST_P(Shells, ServeTwoThreadsAtOnce) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::remote

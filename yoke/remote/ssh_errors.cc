@@ -5,7 +5,7 @@
 #include "yoke/base/text.h"
 #include "yoke/remote/quote.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace {
 
 // "-p 2222 nvidia@192.168.1.22": to paste behind ssh or ssh-copy-id.
@@ -36,8 +36,9 @@ struct Row {
 // The first that the log holds decides: a changed key comes before the "verification failed" that follows it.
 constexpr Row kRows[] = {
     {"REMOTE HOST IDENTIFICATION HAS CHANGED", ErrorCode::kPermission,
-     "the host key of {0} is not the one that is known: it was set up anew, or somebody stands between",
-     "if it was set up anew: ssh-keygen -R '{2}', then ssh {1} once, and compare the fingerprint"},
+     "the host key of {0} is not the one that is known: the machine was reinstalled, or somebody intercepts the "
+     "connection",
+     "if it was reinstalled: ssh-keygen -R '{2}', then ssh {1} once, and compare the fingerprint"},
     {"Host key verification failed", ErrorCode::kPermission, "the host key of {0} is not known yet",
      "run `ssh {1}` once and accept its key after comparing the fingerprint"},
     {"host key is known for", ErrorCode::kPermission, "the host key of {0} is not known yet",
@@ -89,4 +90,4 @@ Error ssh_error(const Host& host, std::string_view log) {
                fmt::format("try it by hand: ssh {}", as_arguments(host)));
 }
 
-}  // namespace yoke
+}  // namespace yoke::remote

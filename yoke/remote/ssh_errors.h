@@ -6,7 +6,7 @@
 #include "yoke/base/error.h"
 #include "yoke/remote/host.h"
 
-namespace yoke {
+namespace yoke::remote {
 
 // "spark-2 (192.168.1.22)", or only one where both are the same.
 std::string describe(const Host& host);
@@ -14,4 +14,4 @@ std::string describe(const Host& host);
 // `log` is what the client wrote to its log before it gave up.
 Error ssh_error(const Host& host, std::string_view log);
 
-}  // namespace yoke
+}  // namespace yoke::remote

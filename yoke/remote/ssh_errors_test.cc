@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::remote {
 namespace {
 
 const Host kHost{.name = "spark-2", .address = "192.168.1.22", .user = "nvidia", .port = 2222};
@@ -14,7 +14,7 @@ struct Case {
   const char* hint;
 };
 
-TEST(SshErrors, AreToldByTheirCauseWithAHint) {
+TEST(SshErrors, AreReportedByTheirCauseWithAHint) {
   // As OpenSSH 8.9 to 9.6 write them.
   const Case cases[] = {
       {"ssh: connect to host 192.168.1.22 port 2222: Connection refused\r\n", ErrorCode::kUnavailable, "refuses",
@@ -61,4 +61,4 @@ TEST(SshErrors, NameAHostOnceWhereItHasOneName) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::remote

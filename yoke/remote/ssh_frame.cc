@@ -11,16 +11,15 @@
 #include "yoke/base/text.h"
 #include "yoke/remote/quote.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace {
 
-constexpr std::size_t kNoiseMost = 64 << 10;
+constexpr std::size_t kMaxNoise = 64 << 10;
+// A process number, an exit status, or "program" and "folder".
+constexpr std::size_t kMaxMarkText = 20;
 
-bool is_variable_name(std::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  return !name.empty() && letter(name[0]) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || digit(c); });
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxMarkText && text.find_first_not_of("0123456789") == text.npos;
 }
 
 // How much of the end of `text` could be the beginning of `mark`.
@@ -39,10 +38,10 @@ std::string framed_command(const Command& command, const FrameTokens& tokens) {
   if (command.argv.empty() || command.argv[0].empty() || command.argv[0].starts_with('-')) {
     throw Error(ErrorCode::kInvalid, fmt::format("'{}' cannot be run by a shell", to_string(command)));
   }
-  const std::string halves = tokens.mark.substr(0, 8) + " " + tokens.mark.substr(8);
-  const std::string end_mark = fmt::format("printf '\\036%s%s<%s\\n' {}", halves);
+  const std::string rails = tokens.mark.substr(0, 8) + " " + tokens.mark.substr(8);
+  const std::string end_mark = fmt::format("printf '\\036%s%s<%s\\n' {}", rails);
   std::string script =
-      fmt::format("printf '\\036%s%s>%s\\n' {} $$; printf '\\036%s%s>%s\\n' {} $$ >&2\n", halves, halves);
+      fmt::format("printf '\\036%s%s>%s\\n' {} $$; printf '\\036%s%s>%s\\n' {} $$ >&2\n", rails, rails);
   script += fmt::format("export {0}=\"${{{0}:+${0}:}}\"{1}\n", kProcessTokenVariable, tokens.process);
   for (const auto& [name, value] : command.environment) {
     if (!is_variable_name(name)) {
@@ -65,19 +64,25 @@ std::string framed_command(const Command& command, const FrameTokens& tokens) {
 
 std::string ending_command(std::string_view process_number, const FrameTokens& tokens) {
   // The session's first shell leads a process group; what left it is found by its environment, which a zombie has no
-  // more. SIGTERM once, then SIGKILL as often as something is left.
+  // more. SIGTERM once, then SIGKILL as often as something is left. The number is the far side's word: 0 and 1 would
+  // mean the group of this shell and all processes of the user.
+  int group = 0;
+  std::from_chars(process_number.data(), process_number.data() + process_number.size(), group);
+  const auto kill_group = [&](std::string_view signal) {
+    return group > 1 ? fmt::format("kill -{} -{} 2>/dev/null", signal, group) : "";
+  };
   const std::string script = fmt::format(R"sh(
-kill -TERM -{0} 2>/dev/null
+{0}
 for turn in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-  found=$(grep -l {1} /proc/[0-9]*/environ 2>/dev/null)
+  found=$(grep -l {2} /proc/[0-9]*/environ 2>/dev/null)
   [ -n "$found" ] || break
   signal=0; [ $turn = 1 ] && signal=TERM; [ $turn -gt 10 ] && signal=KILL
   for file in $found; do number=${{file#/proc/}}; kill -$signal "${{number%/environ}}" 2>/dev/null; done
   sleep 0.1
 done
-kill -KILL -{0} 2>/dev/null
+{1}
 )sh",
-                                         process_number, tokens.process);
+                                         kill_group("TERM"), kill_group("KILL"), tokens.process);
   return "exec /bin/sh -c " + shell_quote(script);
 }
 
@@ -85,27 +90,37 @@ bool FrameReader::find_begin() {
   const std::size_t at = held_.find(mark_ + ">");
   const std::size_t end = at == std::string::npos ? at : held_.find('\n', at);
   if (end == std::string::npos) {
-    if (held_.size() > kNoiseMost) held_.erase(0, held_.size() - kNoiseMost / 2);
+    if (held_.size() > kMaxNoise) held_.erase(0, held_.size() - kMaxNoise / 2);
     return false;
   }
   const std::size_t number = at + mark_.size() + 1;
   process_number_ = held_.substr(number, end - number);
+  if (!is_number(process_number_)) {
+    throw Error(
+        ErrorCode::kInvalid,
+        fmt::format("the login shell answered '{}' where a process number belongs", printable(process_number_, 60)),
+        "is another program in the place of /bin/sh over there?");
+  }
   held_.erase(0, end + 1);
+  noise_size_ = 0;
   return began_ = true;
 }
 
 std::string FrameReader::take(std::string_view data) {
+  if (end_ != End::kNone || broken_) return {};
+  if (!began_) noise_size_ += data.size();
   held_ += data;
   if (!began_ && !find_begin()) return {};
   if (ends_ == Ends::kWithStream) return std::exchange(held_, {});
-  if (end_ != End::kNone) return {};
   const std::size_t at = held_.find(mark_ + "<");
   if (at != std::string::npos) {
     std::string written = held_.substr(0, at);
     held_.erase(0, at);
-    const std::size_t newline = held_.find('\n');
-    if (newline != std::string::npos)
-      read_end(std::string_view(held_).substr(mark_.size() + 1, newline - mark_.size() - 1));
+    const std::size_t text_at = mark_.size() + 1;
+    const std::size_t newline = held_.find('\n', text_at);
+    if (newline != std::string::npos) read_end(std::string_view(held_).substr(text_at, newline - text_at));
+    broken_ = end_ == End::kNone && (newline != std::string::npos || held_.size() > text_at + kMaxMarkText);
+    if (broken_) held_.clear();
     return written;
   }
   const std::size_t written_size = held_.size() - held_back(held_, mark_ + "<");
@@ -129,4 +144,4 @@ std::string FrameReader::finish() {
   return std::exchange(held_, {});
 }
 
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -3,7 +3,7 @@
 // wrapped in a script that writes marks around it: one at the start of each stream, with the process number, and one at
 // the end of stderr, with the exit status. Without the end mark it was not the program that ended.
 //
-// The marks hold a random token that the command line holds only in two halves, so that a program that prints the
+// The marks hold a random token that the command line holds only in two rails, so that a program that prints the
 // process list cannot imitate them. There is no end mark on stdout: it would hold back the last bytes of a binary
 // protocol that happen to look like its beginning. A mark's first byte is a control character that texts do not hold.
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::remote {
 
 // The marks' token, and the one that all processes of the command carry in their environment over there.
 struct FrameTokens {
@@ -45,6 +45,7 @@ class FrameReader {
   int status() const { return status_; }
   // What came before the start, for messages where there was none; the last of it.
   std::string_view noise() const { return began_ ? std::string_view() : std::string_view(held_); }
+  std::size_t noise_size() const { return noise_size_; }  // bytes of it; 0 after the start
 
  private:
   bool find_begin();
@@ -53,10 +54,12 @@ class FrameReader {
   std::string mark_;
   Ends ends_;
   std::string held_;
+  std::size_t noise_size_ = 0;
   bool began_ = false;
+  bool broken_ = false;  // an end mark that no script of ours wrote: nothing after it is the program's
   std::string process_number_;
   End end_ = End::kNone;
   int status_ = 0;
 };
 
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -10,7 +10,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace {
 
 const FrameTokens kTokens{"0123456789abcdef", "fedcba"};
@@ -48,20 +48,47 @@ TEST(SshFrame, GivesOnlyWhatStandsBetweenTheMarks) {
   }
 }
 
-TEST(SshFrame, TellsThatTheProgramNeverStarted) {
+TEST(SshFrame, ReportsThatTheProgramNeverStarted) {
   FrameReader reader(kTokens, FrameReader::Ends::kByMark);
   EXPECT_EQ(read_all(reader, "This account is not available.\n", 7), "");
   EXPECT_FALSE(reader.began());
   EXPECT_EQ(reader.noise(), "This account is not available.\n");
 }
 
-TEST(SshFrame, TellsThatTheEndIsMissing) {
+TEST(SshFrame, CountsWhatComesBeforeTheStart) {
+  FrameReader reader(kTokens, FrameReader::Ends::kByMark);
+  for (int i = 0; i < 1000; ++i) reader.take(std::string(1000, 'x'));
+  EXPECT_EQ(reader.noise_size(), 1'000'000U);
+  EXPECT_LE(reader.noise().size(), 64U << 10U) << "and keeps the last of it";
+  reader.take(kBegin);
+  EXPECT_EQ(reader.noise_size(), 0U);
+}
+
+TEST(SshFrame, TakesOnlyANumberForAProcess) {
+  FrameReader reader(kTokens, FrameReader::Ends::kByMark);
+  EXPECT_ERROR(reader.take("\x1e"
+                           "0123456789abcdef>1 2; reboot\n"),
+               ErrorCode::kInvalid, "where a process number belongs");
+}
+
+// A node that never ends the line of the end mark must not fill memory, nor what follows a false one be the program's.
+TEST(SshFrame, HoldsNothingBehindAnEndMarkThatIsNone) {
+  for (const std::string& mark : {std::string("<"), std::string("<nonsense\n")}) {
+    FrameReader reader(kTokens, FrameReader::Ends::kByMark);
+    EXPECT_EQ(reader.take(kBegin + "text\x1e" + "0123456789abcdef" + mark), "text");
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(reader.take(std::string(1000, 'x')), "");
+    EXPECT_EQ(reader.finish(), "");
+    EXPECT_EQ(reader.end(), FrameReader::End::kNone);
+  }
+}
+
+TEST(SshFrame, ReportsThatTheEndIsMissing) {
   FrameReader reader(kTokens, FrameReader::Ends::kByMark);
   EXPECT_EQ(read_all(reader,
-                     kBegin + "half\x1e"
+                     kBegin + "rail\x1e"
                               "0123",
                      3),
-            "half\x1e"
+            "rail\x1e"
             "0123");
   EXPECT_TRUE(reader.began());
   EXPECT_EQ(reader.end(), FrameReader::End::kNone);
@@ -77,7 +104,7 @@ TEST(SshFrame, HoldsNothingBackThatIsNoMark) {
   EXPECT_EQ(binary.take("data\x1e"), "data\x1e");
 }
 
-TEST(SshFrame, TellsAMissingProgramFromItsStatus) {
+TEST(SshFrame, RecognizesAMissingProgramByItsStatus) {
   for (const auto& [text, end] :
        {std::pair("program", FrameReader::End::kNoProgram), std::pair("folder", FrameReader::End::kNoFolder)}) {
     FrameReader reader(kTokens, FrameReader::Ends::kByMark);
@@ -121,6 +148,18 @@ TEST(SshFrame, RunsInARealShell) {
   EXPECT_EQ(outcome.exit_status, 9);
 }
 
+// "kill -KILL -1" is the end of all processes of a user.
+TEST(SshFrame, EndsNoOtherGroupThanTheOneOfTheProgram) {
+  const FrameTokens tokens = make_frame_tokens();
+  EXPECT_NE(ending_command("4711", tokens).find("kill -KILL -4711 "), std::string::npos);
+  for (const char* number : {"0", "1", "0001", "18446744073709551615", "4294967297"}) {
+    const std::string script = ending_command(number, tokens);
+    EXPECT_EQ(script.find("kill -TERM"), std::string::npos) << number << ": " << script;
+    EXPECT_EQ(script.find("kill -KILL"), std::string::npos) << number << ": " << script;
+    EXPECT_NE(script.find(tokens.process), std::string::npos) << "what has our environment is ended all the same";
+  }
+}
+
 RC_GTEST_PROP(SshFrame, CarriesAnyArgumentThroughARealShell, ()) {
   const auto any = rc::gen::map(rc::gen::inRange(1, 256), [](int c) { return static_cast<char>(c); });
   const auto word = *rc::gen::container<std::string>(any);
@@ -130,4 +169,4 @@ RC_GTEST_PROP(SshFrame, CarriesAnyArgumentThroughARealShell, ()) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::remote

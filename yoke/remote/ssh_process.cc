@@ -2,17 +2,20 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/text.h"
 #include "yoke/remote/ssh_errors.h"
+#include "yoke/remote/ssh_mux.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace fs = std::filesystem;
 namespace {
 
@@ -21,13 +24,19 @@ namespace {
 constexpr Seconds kHeldOutputTime{2};
 // A program that is ended right after its start may not have told its number yet: so long we wait for it.
 constexpr Seconds kBeginTime{1};
+// A holder of the shared connection answers within a millisecond. One that is silent for so long is replaced.
+constexpr Seconds kHolderTime{2};
+constexpr std::size_t kMaxLog = 64 << 10;
+// What startup files print before our command runs: more is a login that does not end.
+constexpr std::size_t kMaxLoginNoise = 64 << 10;
 // For ending a program over there; a machine that does not answer within it is taken for lost.
 constexpr Seconds kEndTime{5};
 
 Command client_command(const SshTarget& target, const Command& command, const FrameTokens& tokens, const SshLog& log) {
+  if (!target.control_path.empty()) end_hung_holder(target.control_path, std::min(kHolderTime, command.timeout));
   Command client;
   client.argv = target.argv(std::min(target.options.connect_timeout, command.timeout), log.path());
-  client.argv.push_back(framed_command(command, tokens));
+  client.argv.push_back(target.script(framed_command(command, tokens)));
   client.input = command.input;
   client.input_file = command.input_file;
   client.input_mode = command.input_mode;
@@ -38,7 +47,30 @@ Command client_command(const SshTarget& target, const Command& command, const Fr
 
 }  // namespace
 
+std::string SshTarget::script(const std::string& command) const {
+  if (!options.slurm) return command;
+  // What srun says of its own step must not look like the place of a rank. And without `cat` standard output is a
+  // terminal there.
+  constexpr const char* kForget = "unset $(env | sed -n 's/^\\(SLURM[A-Z0-9_]*\\|PMIX*[A-Z0-9_]*\\)=.*/\\1/p'); ";
+  return fmt::format("cd 2> /dev/null; {}({}\n) | cat", kForget, command);
+}
+
 std::vector<std::string> SshTarget::argv(Seconds connect_timeout, const fs::path& log) const {
+  if (options.slurm) {
+    // --unbuffered: else srun holds back what has no line end yet, and a protocol stands still.
+    return {"srun",
+            "--jobid=" + options.slurm->job,
+            "--nodelist=" + options.slurm->node,
+            "--nodes=1",
+            "--ntasks=1",
+            "--overlap",
+            "--unbuffered",
+            "--mpi=none",
+            "--quiet",
+            "--chdir=/",
+            "sh",
+            "-c"};
+  }
   std::vector<std::string> words = {options.program, "-T", "-E", log.native()};
   if (!options.config_file.empty()) words.insert(words.end(), {"-F", options.config_file.native()});
   if (!options.identity.empty())
@@ -68,23 +100,23 @@ std::vector<std::string> SshTarget::argv(Seconds connect_timeout, const fs::path
   return words;
 }
 
-SshLog::SshLog(const fs::path& folder) : path_(folder / ("log-" + random_token_hex(8))) {}
+SshLog::SshLog() : memory_(memfd_create("yoke-ssh-log", MFD_CLOEXEC)) {
+  if (!memory_) throw system_error(errno, "cannot make a log for ssh");
+}
 
-SshLog::~SshLog() { unlink(path_.c_str()); }
+fs::path SshLog::path() const { return fmt::format("/proc/{}/fd/{}", getpid(), memory_.get()); }
 
 std::string SshLog::read() const noexcept {
-  try {
-    return read_file(path_, Bytes{1 << 20});
-  } catch (const std::exception&) {
-    return {};  // it wrote none
-  }
+  std::string text(kMaxLog, '\0');
+  const ssize_t count = pread(memory_.get(), text.data(), text.size(), 0);
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  return text;
 }
 
 SshProcess::SshProcess(std::shared_ptr<const SshTarget> target, const Command& command)
     : target_(std::move(target)),
       command_(command),
       tokens_(make_frame_tokens()),
-      log_(target_->folder),
       process_(client_command(*target_, command, tokens_, log_)),
       streams_{{.frame = FrameReader(tokens_, FrameReader::Ends::kWithStream)},
                {.frame = FrameReader(tokens_, FrameReader::Ends::kByMark)}},
@@ -112,10 +144,12 @@ void SshProcess::kill() noexcept {
   const bool runs = !all_ended() && stream(OutputStream::kErr).frame.end() == FrameReader::End::kNone;
   if (runs && began()) {
     try {
-      SshLog log(target_->folder);
+      const SshLog log;
+      // A holder that hangs, too: the program is ended by a login of its own then.
+      if (!target_->control_path.empty()) end_hung_holder(target_->control_path, kHolderTime);
       Command ending;
       ending.argv = target_->argv(kEndTime, log.path());
-      ending.argv.push_back(ending_command(streams_[0].frame.process_number(), tokens_));
+      ending.argv.push_back(target_->script(ending_command(streams_[0].frame.process_number(), tokens_)));
       ending.timeout = kEndTime;
       ending.kill_scope = KillScope::kGroup;
       run(ending);
@@ -128,17 +162,31 @@ void SshProcess::kill() noexcept {
 
 // Moves what has come, waiting for it until the deadline; false where nothing came.
 bool SshProcess::pump(Deadline deadline) {
-  if (!process_.poll_output(deadline)) {
-    if (!began() && login_deadline_.expired()) {
-      throw Error(ErrorCode::kTimeout,
-                  fmt::format("{} did not let us in by ssh within {}", describe(target_->host),
-                              to_string(target_->options.login_timeout)),
-                  "is it overloaded? Do the login shell's startup files wait for something?");
-    }
-    return false;
+  bool moved = false;
+  if (process_.poll_output(deadline)) {
+    moved = move_stream(OutputStream::kOut);
+    moved = move_stream(OutputStream::kErr) || moved;
   }
-  const bool out = move_stream(OutputStream::kOut);
-  return move_stream(OutputStream::kErr) || out;
+  if (!began()) require_login();
+  return moved;
+}
+
+// Our command has not begun yet. What the login shell prints does not extend its time, nor may it print for ever.
+void SshProcess::require_login() const {
+  const std::size_t noise = streams_[0].frame.noise_size() + streams_[1].frame.noise_size();
+  if (noise > kMaxLoginNoise) {
+    throw Error(ErrorCode::kPermission,
+                fmt::format("the login shell of {} printed more than {} and did not run our command",
+                            describe(target_->host), to_string(Bytes{kMaxLoginNoise})),
+                "its startup files (~/.bashrc, ~/.profile) print without end: let them end for non-interactive shells");
+  }
+  if (!login_deadline_.expired() || all_ended()) return;
+  throw Error(
+      ErrorCode::kTimeout,
+      fmt::format("{} did not let us in by ssh within {}", describe(target_->host),
+                  to_string(target_->options.login_timeout)),
+      "is it on, and does a firewall drop the packets? If it answers a ping: look at its load, and at what the login "
+      "shell's startup files (~/.bashrc, ~/.profile) wait for");
 }
 
 bool SshProcess::move_stream(OutputStream which) {
@@ -251,14 +299,20 @@ Error SshProcess::not_started_error() {
   const std::string log = log_.read();
   const std::string said = std::string(stream(OutputStream::kOut).frame.noise()) + "\n" +
                            std::string(stream(OutputStream::kErr).frame.noise());
+  if (target_->options.slurm) {
+    return Error(ErrorCode::kUnavailable,
+                 fmt::format("srun started no step of job {} on {}: {}", target_->options.slurm->job,
+                             describe(target_->host), printable(trim(said))),
+                 "does the job still run (squeue), and is the node up (sinfo)?");
+  }
   if (log.empty() && !trim(said).empty()) {
     return Error(
         ErrorCode::kPermission,
-        fmt::format("the login shell of {} did not run our command, but said: {}", describe(target_->host),
+        fmt::format("the login shell of {} did not run our command, but printed: {}", describe(target_->host),
                     printable(trim(said))),
         "may this user run commands there (shell in /etc/passwd, ForceCommand), and do its startup files end?");
   }
   return ssh_error(target_->host, log);
 }
 
-}  // namespace yoke
+}  // namespace yoke::remote

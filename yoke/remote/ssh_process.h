@@ -5,36 +5,37 @@
 #include <memory>
 #include <string>
 
+#include "yoke/base/files.h"
 #include "yoke/base/line_buffer.h"
 #include "yoke/remote/remote_shell.h"
 #include "yoke/remote/ssh_frame.h"
 #include "yoke/remote/ssh_shell.h"
 
-namespace yoke {
+namespace yoke::remote {
 
 // How to reach one host.
 struct SshTarget {
   Host host;
   SshOptions options;
-  std::filesystem::path folder;        // for logs and the control socket; private to the user
+  std::filesystem::path folder;        // for the control socket; private to the user
   std::filesystem::path control_path;  // empty: connections are not shared
 
   // The client's argument vector, up to and without the remote command.
   std::vector<std::string> argv(Seconds connect_timeout, const std::filesystem::path& log) const;
+  // The last word: a command for the login shell, or for the shell that srun starts.
+  std::string script(const std::string& command) const;
 };
 
-// A file for what the client itself has to say, apart from what the far side writes to stderr.
+// For what the client itself has to say, apart from what the far side writes to stderr. In memory, so that a killed
+// head leaves nothing; the client finds it by our process, as it closes every descriptor that it inherits.
 class SshLog {
  public:
-  explicit SshLog(const std::filesystem::path& folder);
-  SshLog(const SshLog&) = delete;
-  SshLog& operator=(const SshLog&) = delete;
-  ~SshLog();
-  const std::filesystem::path& path() const { return path_; }
+  SshLog();
+  std::filesystem::path path() const;
   std::string read() const noexcept;
 
  private:
-  std::filesystem::path path_;
+  UniqueFd memory_;
 };
 
 class SshProcess final : public RemoteProcess {
@@ -68,6 +69,7 @@ class SshProcess final : public RemoteProcess {
   bool pump(Deadline deadline);
   bool move_stream(OutputStream which);
   void take_in(OutputStream which, std::string_view data);
+  void require_login() const;
   void await_begin() noexcept;
   void require_began();
   std::optional<Outcome> finish(Deadline deadline);
@@ -84,4 +86,4 @@ class SshProcess final : public RemoteProcess {
   bool killed_ = false;
 };
 
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -5,19 +5,22 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "yoke/base/error.h"
 #include "yoke/base/hash.h"
+#include "yoke/base/result.h"
 #include "yoke/remote/ssh_errors.h"
 #include "yoke/remote/ssh_mux.h"
 #include "yoke/remote/ssh_process.h"
+#include "yoke/spec/hostlist.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace fs = std::filesystem;
 namespace {
 
 // The kernel takes 107 bytes for a socket's path, and ssh first makes one with 17 more to rename it.
-constexpr std::size_t kControlPathMost = 107 - 17;
+constexpr std::size_t kMaxControlPath = 107 - 17;
 
 // Who can write here can take over our connections.
 fs::path private_folder(const fs::path& wanted) {
@@ -40,18 +43,30 @@ std::shared_ptr<const SshTarget> make_target(Host host, SshOptions options) {
                                      target.options.config_file.native(), target.options.identity.native());
   for (const std::string& option : target.options.extra) identity += option + "\n";
   target.control_path = target.folder / sha256_hex(identity).substr(0, 16);
-  if (target.control_path.native().size() > kControlPathMost) target.control_path.clear();
+  if (target.control_path.native().size() > kMaxControlPath || target.options.slurm) target.control_path.clear();
   return std::make_shared<const SshTarget>(std::move(target));
 }
 
-// What holds it and does not answer is left alone, too: without its socket nobody joins it any more.
 void leave_shared_connection(const SshTarget& target) noexcept {
   std::error_code none;
   if (target.control_path.empty() || !fs::exists(target.control_path, none)) return;
+  if (end_hung_holder(target.control_path, {1})) return;
   if (!stop_sharing(target.control_path, Deadline::after({1}))) fs::remove(target.control_path, none);
 }
 
 }  // namespace
+
+std::optional<SlurmStep> slurm_step_on(const Host& host) {
+  const char* const job = std::getenv("SLURM_JOB_ID");
+  const char* const nodes = std::getenv("SLURM_JOB_NODELIST");
+  if (job == nullptr || nodes == nullptr || *job == 0) return std::nullopt;
+  const auto names = try_to([&] { return spec::expand_hostlist(nodes); });
+  if (!names) return std::nullopt;
+  for (const std::string& name : *names) {
+    if (name == host.name || name == host.address) return SlurmStep{job, name};
+  }
+  return std::nullopt;
+}
 
 SshShell::SshShell(Host host, SshOptions options) : target_(make_target(std::move(host), std::move(options))) {
   if (target_->options.fresh_login) leave_shared_connection(*target_);
@@ -80,8 +95,9 @@ Outcome SshShell::run(const Command& command) {
 void SshShell::disconnect() noexcept {
   std::error_code none;
   if (target_->control_path.empty() || !fs::exists(target_->control_path, none)) return;
+  if (end_hung_holder(target_->control_path, {1})) return;
   try {
-    const SshLog log(target_->folder);
+    const SshLog log;
     std::vector<std::string> argv = target_->argv({5}, log.path());
     argv.insert(argv.begin() + 1, {"-O", "exit"});
     yoke::run({.argv = std::move(argv), .timeout = {5}});
@@ -90,4 +106,4 @@ void SshShell::disconnect() noexcept {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::remote

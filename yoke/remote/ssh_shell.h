@@ -1,4 +1,5 @@
-// Another machine, through the OpenSSH client and the user's own configuration of it.
+// Another machine, through the OpenSSH client and the user's own configuration of it, or through srun inside of a job
+// of Slurm, on sites that let nobody log in to compute nodes.
 //
 //   SshShell shell({.name = "spark-2", .address = "192.168.1.22", .user = "nvidia"});
 //   shell.run({.argv = {"nvidia-smi", "-L"}, .timeout = 10_s});
@@ -14,12 +15,19 @@
 #pragma once
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "yoke/remote/remote_shell.h"
 
-namespace yoke {
+namespace yoke::remote {
+
+// A step of a running job of Slurm, on one of its nodes.
+struct SlurmStep {
+  std::string job;   // "12"
+  std::string node;  // as Slurm calls it
+};
 
 struct SshOptions {
   std::filesystem::path config_file = {};     // instead of ~/.ssh/config
@@ -29,11 +37,15 @@ struct SshOptions {
   Seconds connect_timeout{10};                // until the far side's ssh server has answered
   Seconds login_timeout{30};                  // until the command runs: keys, and the login shell's startup files
   Seconds persist{60};                        // how long an unused shared connection is kept
-  bool fresh_login = false;  // an earlier shell's connection is not joined, though whoever uses it keeps it
+  bool fresh_login = false;  // an earlier shell's connection is not joined, though the one that uses it keeps it
   std::string program = "ssh";
+  std::optional<SlurmStep> slurm = {};  // instead of ssh: srun, in a job that has the host. No connection is shared
 };
 
 struct SshTarget;
+
+// The job of Slurm that we are in, where it has this host: srun starts programs there too.
+std::optional<SlurmStep> slurm_step_on(const Host& host);
 
 class SshShell : public RemoteShell {
  public:
@@ -52,4 +64,4 @@ class SshShell : public RemoteShell {
   std::shared_ptr<const SshTarget> target_;  // shared with the processes, which may outlive us
 };
 
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -4,15 +4,18 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <string>
 
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
+#include "yoke/base/held_process.h"
+#include "yoke/base/result.h"
 #include "yoke/remote/sshd_testing.h"
 
-namespace yoke {
+namespace yoke::remote {
 namespace {
 
 using namespace literals;  // NOLINT(google-build-using-namespace)
@@ -71,6 +74,67 @@ TEST_F(Ssh, SharesOneConnectionAndLeavesNothingBehind) {
   EXPECT_EQ(count_processes(folder), 0);
 }
 
+// The shared connection's holder: a daemon whose title has the socket's path.
+pid_t holder_of(const std::string& folder) {
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const auto command = try_to([&] { return read_file(entry.path() / "cmdline"); });
+    if (command && command->find(folder) != std::string::npos && command->find("[mux]") != std::string::npos)
+      return std::stoi(entry.path().filename());
+  }
+  return 0;
+}
+
+// A suspended laptop or a frozen file system does to the holder what SIGSTOP does.
+TEST_F(Ssh, ReplacesASharedConnectionThatHangs) {
+  TestSshd sshd;
+  SshShell shell(sshd.host(), sshd.options());
+  const auto session = [&] { return shell.run({.argv = {"sh", "-c", "echo $SSH_CONNECTION"}, .timeout = 20_s}).out; };
+  const std::string first = session();
+  const pid_t holder = holder_of(sshd.path("control").native());
+  ASSERT_GT(holder, 1);
+  const auto held = HeldProcess::open(living_process(holder).value());
+  ASSERT_TRUE(held);
+  held->send(SIGSTOP);
+  const std::string second = session();
+  EXPECT_NE(second, first);
+  EXPECT_TRUE(held->wait_until_ended(Deadline::after(5_s))) << "it would take away the new one's socket";
+  EXPECT_EQ(session(), second) << "and the new one is shared";
+  shell.disconnect();
+}
+
+TEST_F(Ssh, EndsAProgramThoughItsConnectionHangs) {
+  TestSshd sshd;
+  SshShell shell(sshd.host(), sshd.options());
+  const auto process = shell.start({.argv = {"sh", "-c", "echo $$; exec sleep 1000"}});
+  const pid_t there = std::stoi(process->read_line(Deadline::after(kLong)).value().text);
+  const auto program = HeldProcess::open(living_process(there).value());
+  ASSERT_TRUE(program);
+  HeldProcess::open(living_process(holder_of(sshd.path("control").native())).value())->send(SIGSTOP);
+  process->kill();
+  EXPECT_TRUE(program->wait_until_ended(Deadline::after(10_s)));
+  shell.disconnect();
+}
+
+// What it prints does not extend the time that a login has.
+TEST_F(Ssh, GivesUpALoginThatPrintsWithoutEnd) {
+  TestSshd sshd;
+  SshOptions options = sshd.options();
+  options.login_timeout = 2_s;
+  SshShell shell(sshd.host(), options);
+  const auto print = [&](const char* line) {
+    for (const char* name : {".bashrc", ".zshenv"}) write_file_atomically(sshd.home() / name, line);
+  };
+  print("while :; do echo please wait; sleep 0.05; done\n");
+  const Instant begun = real_clock().now();
+  EXPECT_EQ(login_error(shell).code(), ErrorCode::kTimeout);
+  EXPECT_LT(to_seconds(real_clock().now() - begun).value, 20);
+  print("while :; do echo please wait; done\n");
+  const Error flood = login_error(shell);
+  EXPECT_EQ(flood.code(), ErrorCode::kPermission);
+  EXPECT_MENTIONS(flood.message(), "printed more than");
+  shell.disconnect();
+}
+
 TEST_F(Ssh, WorksWhereTheSocketsPathWouldBeTooLong) {
   TestSshd sshd;
   SshOptions options = sshd.options();
@@ -97,7 +161,7 @@ TEST_F(Ssh, IsNotConfusedByBanners) {
 
 TEST_F(Ssh, IsNotConfusedByNoisyStartupFiles) {
   TestSshd sshd;
-  // bash reads this for ssh sessions; other login shells of whoever runs this test read one of the others.
+  // bash reads this for ssh sessions; other login shells of the user who runs this test read one of the others.
   for (const char* name : {".bashrc", ".zshenv"}) {
     write_file_atomically(sshd.home() / name,
                           "echo welcome; printf 'no newline'; echo warning >&2; trap 'echo bye' EXIT\n");
@@ -113,7 +177,7 @@ TEST_F(Ssh, IsNotConfusedByNoisyStartupFiles) {
   shell.disconnect();
 }
 
-TEST_F(Ssh, TellsALoginShellThatDoesNotRunCommands) {
+TEST_F(Ssh, ReportsALoginShellThatDoesNotRunCommands) {
   TestSshd sshd("ForceCommand echo This account is currently not available.; exit 1\n");
   SshShell shell(sshd.host(), sshd.options());
   const Error error = login_error(shell);
@@ -121,7 +185,7 @@ TEST_F(Ssh, TellsALoginShellThatDoesNotRunCommands) {
   EXPECT_MENTIONS(error.message(), "not available");
 }
 
-TEST_F(Ssh, TellsThatTheMachineWasLost) {
+TEST_F(Ssh, ReportsThatTheMachineWasLost) {
   TestSshd sshd;
   SshShell shell(sshd.host(), sshd.options());
   const auto process = shell.start({.argv = {"sh", "-c", "echo started; sleep 1000"}});
@@ -138,7 +202,7 @@ TEST_F(Ssh, TellsThatTheMachineWasLost) {
   shell.disconnect();
 }
 
-TEST_F(Ssh, TellsAServerThatWantsAPassword) {
+TEST_F(Ssh, ReportsAServerThatWantsAPassword) {
   TestSshd sshd("PubkeyAuthentication no\nPasswordAuthentication yes\n");
   SshShell shell(sshd.host(), sshd.options());
   const Error error = login_error(shell);
@@ -146,7 +210,7 @@ TEST_F(Ssh, TellsAServerThatWantsAPassword) {
   EXPECT_MENTIONS(error.hint(), fmt::format("ssh-copy-id -p {} ", sshd.host().port));
 }
 
-TEST_F(Ssh, TellsAKeyThatIsNotAccepted) {
+TEST_F(Ssh, ReportsAKeyThatIsNotAccepted) {
   TestSshd sshd;
   SshOptions options = sshd.options();
   options.identity = sshd.path("other_key");
@@ -154,7 +218,7 @@ TEST_F(Ssh, TellsAKeyThatIsNotAccepted) {
   EXPECT_EQ(login_error(shell).code(), ErrorCode::kPermission);
 }
 
-TEST_F(Ssh, TellsAHostKeyThatHasChanged) {
+TEST_F(Ssh, ReportsAHostKeyThatHasChanged) {
   TestSshd sshd;
   sshd.know_host("other_key.pub");
   SshShell shell(sshd.host(), sshd.options());
@@ -163,7 +227,7 @@ TEST_F(Ssh, TellsAHostKeyThatHasChanged) {
   EXPECT_MENTIONS(error.hint(), fmt::format("ssh-keygen -R '[127.0.0.1]:{}'", sshd.host().port));
 }
 
-TEST_F(Ssh, TellsAHostKeyThatIsNotKnown) {
+TEST_F(Ssh, ReportsAHostKeyThatIsNotKnown) {
   TestSshd sshd;
   sshd.know_host("");
   SshShell shell(sshd.host(), sshd.options());
@@ -191,7 +255,7 @@ class SshWithoutServer : public ::testing::Test {
   SshOptions options_;
 };
 
-TEST_F(SshWithoutServer, TellsAPortThatRefuses) {
+TEST_F(SshWithoutServer, ReportsAPortThatRefuses) {
   const int port = listen_tcp({"127.0.0.1", 0}).local().port;
   SshShell shell({.name = "node", .address = "127.0.0.1", .port = port}, options_);
   const Error error = login_error(shell);
@@ -199,7 +263,7 @@ TEST_F(SshWithoutServer, TellsAPortThatRefuses) {
   EXPECT_MENTIONS(error.message(), "refuses");
 }
 
-TEST_F(SshWithoutServer, TellsAHostThatStaysSilent) {
+TEST_F(SshWithoutServer, ReportsAHostThatStaysSilent) {
   const Socket listener = listen_tcp({"127.0.0.1", 0});
   SshShell shell({.name = "node", .address = "127.0.0.1", .port = listener.local().port}, options_);
   EXPECT_EQ(login_error(shell).code(), ErrorCode::kTimeout);  // by ssh's own timeout
@@ -211,18 +275,18 @@ TEST_F(SshWithoutServer, TellsAHostThatStaysSilent) {
   EXPECT_EQ(login_error(impatient).code(), ErrorCode::kTimeout);  // by the login's
 }
 
-TEST_F(SshWithoutServer, TellsANameThatDoesNotResolve) {
+TEST_F(SshWithoutServer, ReportsANameThatDoesNotResolve) {
   options_.connect_timeout = kLong;
   SshShell shell({.name = "node", .address = "nonexistent.invalid"}, options_);
   EXPECT_ERROR(shell.run({.argv = {"true"}, .timeout = kLong}), ErrorCode::kUnavailable,
                "node (nonexistent.invalid) does not resolve", "address");
 }
 
-TEST_F(SshWithoutServer, TellsThatSshIsNotInstalled) {
+TEST_F(SshWithoutServer, ReportsThatSshIsNotInstalled) {
   options_.program = "no-such-ssh";
   SshShell shell({.name = "node", .address = "127.0.0.1"}, options_);
   EXPECT_ERROR(shell.run({.argv = {"true"}, .timeout = kLong}), ErrorCode::kNotFound, "no-such-ssh", "install");
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::remote

@@ -14,7 +14,7 @@
 #include "yoke/base/socket.h"
 #include "yoke/remote/ssh_shell.h"
 
-namespace yoke {
+namespace yoke::remote {
 
 class TestSshd {
  public:
@@ -105,4 +105,4 @@ class TestSshd {
   std::unique_ptr<Process> server_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::remote

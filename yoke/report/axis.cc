@@ -8,7 +8,7 @@
 
 #include "yoke/base/check.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 constexpr double kLargest = 1e290;
@@ -192,9 +192,9 @@ std::vector<AxisTick> choose_ticks(const ChartAxis& axis, const AxisRange& range
 
 std::vector<AxisTick> choose_ticks_that_fit(const ChartAxis& axis, const AxisRange& range, double length,
                                             const std::function<double(std::string_view)>& extent) {
-  constexpr std::size_t kMost = 12;
+  constexpr std::size_t kMax = 12;
   std::vector<AxisTick> ticks;
-  for (std::size_t most = kMost; most >= 2; --most) {
+  for (std::size_t most = kMax; most >= 2; --most) {
     ticks = choose_ticks(axis, range, most);
     if (labels_have_room(ticks, range, length, extent)) return ticks;
   }
@@ -207,4 +207,4 @@ std::string format_value(const ChartAxis& axis, double value) {
   return axis.format ? axis.format(value) : fmt::format("{:.6g}", value);
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

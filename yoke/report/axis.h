@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace yoke {
+namespace yoke::report {
 
 enum class AxisScale { kLinear, kLog2, kLog10 };  // kLog2 suits sizes: 8 B, 16 B, …, 128 MiB
 
@@ -54,4 +54,4 @@ std::vector<AxisTick> choose_ticks_that_fit(const ChartAxis& axis, const AxisRan
 // A value in the words of the axis; what is not a number is written as such.
 std::string format_value(const ChartAxis& axis, double value);
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -8,7 +8,7 @@
 
 #include "yoke/report/values_testing.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 std::vector<std::string> labels(const ChartAxis& axis, std::vector<double> values, std::size_t most = 6) {
@@ -66,7 +66,7 @@ TEST(Axis, HasARangeForNoValueAndForOneValue) {
   }
 }
 
-TEST(Axis, SaysWhyAValueCannotBePlaced) {
+TEST(Axis, ReportsWhyAValueCannotBePlaced) {
   EXPECT_EQ(why_unplaceable(AxisScale::kLinear, kNan), Unplaceable::kNotFinite);
   EXPECT_EQ(why_unplaceable(AxisScale::kLinear, -kInfinity), Unplaceable::kNotFinite);
   EXPECT_EQ(why_unplaceable(AxisScale::kLinear, 1e300), Unplaceable::kOutOfReach);
@@ -107,4 +107,4 @@ RC_GTEST_PROP(AxisProperty, EveryPlaceableValueLiesWithinTheRangeAndTicksRise, (
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::report

@@ -8,7 +8,7 @@
 
 #include "yoke/base/check.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 // Counts what is left out, and why.
@@ -117,4 +117,4 @@ BarLayout lay_out(const BarChart& chart) {
   return layout;
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

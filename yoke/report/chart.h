@@ -15,7 +15,7 @@
 
 #include "yoke/report/axis.h"
 
-namespace yoke {
+namespace yoke::report {
 
 struct ChartPoint {
   double x = 0;
@@ -83,4 +83,4 @@ struct BarLayout {
 };
 BarLayout lay_out(const BarChart& chart);
 
-}  // namespace yoke
+}  // namespace yoke::report

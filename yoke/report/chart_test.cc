@@ -4,7 +4,7 @@
 
 #include "yoke/report/values_testing.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 using Notes = std::vector<std::string>;
@@ -53,4 +53,4 @@ TEST(ChartLayout, StartsBarsAtZeroOrAtTheLowEndOfALogarithmicAxis) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::report

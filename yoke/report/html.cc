@@ -8,7 +8,7 @@
 #include "yoke/report/svg_chart.h"
 #include "yoke/report/xml.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 // No '<' and no '&' in it: then it means the same to an HTML and to an XML reader.
@@ -39,9 +39,7 @@ figure{margin:1.25rem 0;overflow-x:auto}
 @media (max-width:40rem){dl{grid-template-columns:1fr}dd{margin-bottom:.4rem}}
 )";
 
-std::string render_block(const HtmlHeading& heading) {
-  return fmt::format("<h2>{}</h2>\n", escape_xml(heading.text));
-}
+std::string render_block(const HtmlHeading& heading) { return fmt::format("<h2>{}</h2>\n", escape_xml(heading.text)); }
 
 std::string render_block(const HtmlParagraph& paragraph) {
   return fmt::format("<p class=\"text\">{}</p>\n", escape_xml(paragraph.text));
@@ -50,7 +48,9 @@ std::string render_block(const HtmlParagraph& paragraph) {
 std::string render_block(const HtmlPreformatted& preformatted) {
   // HTML drops a line break right behind the tag: this one is given for it, so that the text keeps its own. The pane
   // scrolls, so it must be reachable by keyboard.
-  return fmt::format("<pre tabindex=\"0\">\n{}</pre>\n", escape_xml(preformatted.text));
+  std::string html = fmt::format("<pre tabindex=\"0\">\n{}</pre>\n", escape_xml(preformatted.text));
+  if (preformatted.folded_under.empty()) return html;
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escape_xml(preformatted.folded_under), html);
 }
 
 std::string render_block(const HtmlFacts& facts) {
@@ -121,6 +121,11 @@ std::string render_block(const Table& table) {
   return html;
 }
 
+std::string render_block(const HtmlFoldedTable& folded) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escape_xml(folded.folded_under),
+                     render_block(folded.table));
+}
+
 std::string render_block(const LineChart& chart) {
   return fmt::format("<figure>{}</figure>\n", render_svg(chart, {.use = SvgUse::kEmbedded}));
 }
@@ -144,4 +149,4 @@ std::string render_html(const HtmlPage& page) {
   return html + "</body>\n</html>\n";
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

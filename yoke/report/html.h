@@ -17,7 +17,7 @@
 #include "yoke/report/chart.h"
 #include "yoke/report/table.h"
 
-namespace yoke {
+namespace yoke::report {
 
 struct HtmlHeading {
   std::string text{};
@@ -30,6 +30,7 @@ struct HtmlParagraph {
 // Commands and their output, as they are.
 struct HtmlPreformatted {
   std::string text{};
+  std::string folded_under{};  // a line that stands for it until the reader opens it; empty: shown at once
 };
 
 // Names with their values: the facts of a machine.
@@ -45,8 +46,14 @@ struct HtmlNote {
   std::string text{};
 };
 
-using HtmlBlock =
-    std::variant<HtmlHeading, HtmlParagraph, HtmlPreformatted, HtmlFacts, HtmlNote, Table, LineChart, BarChart>;
+// A long table, behind a line that stands for it until the reader opens it.
+struct HtmlFoldedTable {
+  std::string folded_under{};
+  Table table{};
+};
+
+using HtmlBlock = std::variant<HtmlHeading, HtmlParagraph, HtmlPreformatted, HtmlFacts, HtmlNote, Table,
+                               HtmlFoldedTable, LineChart, BarChart>;
 
 struct HtmlPage {
   std::string title{};
@@ -55,4 +62,4 @@ struct HtmlPage {
 
 std::string render_html(const HtmlPage& page);
 
-}  // namespace yoke
+}  // namespace yoke::report

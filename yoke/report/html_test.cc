@@ -5,10 +5,18 @@
 
 #include "yoke/report/well_formed_testing.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 bool contains(const std::string& text, std::string_view piece) { return text.find(piece) != std::string::npos; }
+
+TEST(Html, AFoldedTextStandsUnderItsLine) {
+  HtmlPage page{.title = "t"};
+  page.blocks = {HtmlPreformatted{.text = "much", .folded_under = "129 <lines>"}};
+  const std::string html = render_html(page);
+  EXPECT_EQ(find_xml_error(html), std::nullopt);
+  EXPECT_NE(html.find("<details><summary>129 &lt;lines&gt;</summary>"), std::string::npos) << html;
+}
 
 TEST(Html, PageIsCompleteAndNeedsNothingFromElsewhere) {
   HtmlPage page{.title = "Check of desk"};
@@ -106,4 +114,4 @@ RC_GTEST_PROP(HtmlProperty, PagesAreWellFormedForAnyText, ()) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::report

@@ -7,13 +7,13 @@
 
 #include "yoke/report/svg_writer.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 constexpr double kBarHeight = 16;
 constexpr double kBarGap = 2;        // between the bars of one category
 constexpr double kCategoryGap = 12;  // between categories
-constexpr double kBarsWidthLeast = 120;
+constexpr double kMinBarsWidth = 120;
 constexpr std::size_t kCategoryColumns = 30;  // longer names are wrapped
 
 // One category: its name on a few lines beside its bars.
@@ -53,7 +53,7 @@ BarArea place_area(const BarChart& chart, const BarLayout& layout, const std::ve
     for (const double value : series.values) values = std::max(values, svg_extent(format_value(chart.value, value)));
   }
   area.left = kSvgMargin + names + 8;
-  area.right = std::max(width - kSvgMargin - values - 8, area.left + kBarsWidthLeast);
+  area.right = std::max(width - kSvgMargin - values - 8, area.left + kMinBarsWidth);
   return area;
 }
 
@@ -144,4 +144,4 @@ std::string render_svg(const BarChart& chart, const SvgOptions& options) {
   return svg.finish(chart.title, width, top + kSvgMargin, options.use);
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

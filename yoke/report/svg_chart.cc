@@ -1,6 +1,6 @@
 #include "yoke/report/svg_chart.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 // Okabe and Ito, "Color Universal Design" (2008), without yellow, which vanishes on white, and with the text colour in
@@ -47,4 +47,4 @@ std::string chart_style(SvgUse use) {
   return style;
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -9,7 +9,7 @@
 
 #include "yoke/report/chart.h"
 
-namespace yoke {
+namespace yoke::report {
 
 // On its own a chart carries its style and a white ground, since viewers put it on any ground. On a page it has
 // neither: the page holds chart_style() once and follows the reader's light or dark setting.
@@ -27,4 +27,4 @@ std::string render_svg(const BarChart& chart, const SvgOptions& options = {});
 // The CSS of charts. Embedded, it covers the dark setting too.
 std::string chart_style(SvgUse use);
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -9,7 +9,7 @@
 #include "yoke/report/values_testing.h"
 #include "yoke/report/well_formed_testing.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 LineChart bandwidth() {
@@ -100,7 +100,7 @@ TEST(SvgChart, CarriesItsStyleAndGroundOnlyOnItsOwn) {
   EXPECT_EQ(count(chart_style(SvgUse::kEmbedded), "prefers-color-scheme:dark"), 1U);
 }
 
-TEST(SvgChart, SaysWhenThereIsNothingToShow) {
+TEST(SvgChart, ReportsWhenThereIsNothingToShow) {
   EXPECT_EQ(count(render_svg(LineChart{}), ">there are no points to show<"), 1U);
   EXPECT_EQ(count(render_svg(BarChart{}), ">there are no bars to show<"), 1U);
 }
@@ -184,4 +184,4 @@ RC_GTEST_PROP(SvgChartProperty, BarChartsAreWellFormedForAnyTextAndNumber, ()) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::report

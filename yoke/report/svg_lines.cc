@@ -6,12 +6,12 @@
 
 #include "yoke/report/svg_writer.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
-constexpr double kPlotHeightLeast = 160;
-constexpr double kPlotWidthLeast = 120;
-constexpr std::size_t kMarksMost = 60;  // a series with more points is drawn without marks, which would be a blur
+constexpr double kMinPlotHeight = 160;
+constexpr double kMinPlotWidth = 120;
+constexpr std::size_t kMaxMarks = 60;  // a series with more points is drawn without marks, which would be a blur
 
 // Where the axes lie on the picture, and with them every point.
 struct PlotArea {
@@ -81,7 +81,7 @@ void draw_series(SvgWriter& svg, const PlotArea& area, const LineChart& chart, c
     for (const ChartPoint& p : run) path.push_back(area.point(p));
     if (series.style == SeriesStyle::kLine && path.size() > 1) svg.polyline(path, s);
     // A point alone has no line to be seen by.
-    const bool crowded = series.style == SeriesStyle::kLine && series.points.size() > kMarksMost && run.size() > 1;
+    const bool crowded = series.style == SeriesStyle::kLine && series.points.size() > kMaxMarks && run.size() > 1;
     if (crowded) continue;
     for (const ChartPoint& p : run) svg.mark(area.point(p), s, tooltip(chart, series, p));
   }
@@ -138,13 +138,13 @@ std::string render_svg(const LineChart& chart, const SvgOptions& options) {
 
   SvgWriter measure;
   const double below = 28 + draw_below(measure, chart, layout, 0, options.width) + kSvgMargin;
-  const double height = std::max(options.height, top + below + kPlotHeightLeast);
+  const double height = std::max(options.height, top + below + kMinPlotHeight);
   PlotArea area{.x_range = layout.x, .y_range = layout.y, .top = top, .bottom = height - below};
   const auto y_ticks = choose_ticks_that_fit(chart.y, layout.y, area.bottom - area.top, [](auto) { return 28.0; });
   double labels = 0;
   for (const AxisTick& tick : y_ticks) labels = std::max(labels, svg_extent(tick.label));
   area.left = kSvgMargin + labels + 8;
-  area.right = std::max(options.width - 2 * kSvgMargin, area.left + kPlotWidthLeast);
+  area.right = std::max(options.width - 2 * kSvgMargin, area.left + kMinPlotWidth);
   const double width = std::max(options.width, area.right + 2 * kSvgMargin);
 
   draw_y_axis(svg, area, y_ticks);
@@ -158,4 +158,4 @@ std::string render_svg(const LineChart& chart, const SvgOptions& options) {
   return svg.finish(chart.title, width, height, options.use);
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -8,7 +8,7 @@
 #include "yoke/base/text.h"
 #include "yoke/report/xml.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 constexpr std::size_t kColours = 7;  // as many as chart_style() has
@@ -156,4 +156,4 @@ double draw_legend(SvgWriter& svg, const std::vector<LegendEntry>& entries, doub
   return top + row_height + 6;
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

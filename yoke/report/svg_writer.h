@@ -9,7 +9,7 @@
 #include "yoke/report/svg_chart.h"
 #include "yoke/report/wrap.h"
 
-namespace yoke {
+namespace yoke::report {
 
 inline constexpr double kSvgMargin = 12;
 inline constexpr double kSvgLineHeight = 16;
@@ -54,4 +54,4 @@ struct LegendEntry {
 };
 double draw_legend(SvgWriter& svg, const std::vector<LegendEntry>& entries, double top, double width);
 
-}  // namespace yoke
+}  // namespace yoke::report

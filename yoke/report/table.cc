@@ -1,12 +1,15 @@
 #include "yoke/report/table.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <numeric>
 
 #include "yoke/base/check.h"
+#include "yoke/base/terminal.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 constexpr std::size_t kGap = 2;
@@ -48,7 +51,7 @@ std::vector<ColumnNeeds> measure(const Table& table) {
     take_into_account(table.columns[c].header, needs[c]);
     for (const auto& row : table.rows) take_into_account(row[c], needs[c]);
     needs[c].natural = std::max<std::size_t>(needs[c].natural, 1);
-    needs[c].least = std::min(needs[c].natural, kColumnWidthLeast);
+    needs[c].least = std::min(needs[c].natural, kMinColumnWidth);
     needs[c].word = std::clamp(needs[c].word, needs[c].least, std::max(needs[c].least, kWordKept));
   }
   return needs;
@@ -68,7 +71,7 @@ void shrink(std::vector<std::size_t>& widths, const std::vector<std::size_t>& fl
 }
 
 // Ordinary words are broken only after every column is as narrow as its longest one.
-std::vector<std::size_t> choose_widths(const Table& table, std::size_t width) {
+std::vector<std::size_t> choose_widths(const Table& table, const TableOptions& options) {
   std::vector<std::size_t> widths, word_floors, floors;
   const std::vector<ColumnNeeds> needs = measure(table);
   for (std::size_t c = 0; c < needs.size(); ++c) {
@@ -78,9 +81,13 @@ std::vector<std::size_t> choose_widths(const Table& table, std::size_t width) {
     floors.push_back(shrinks ? needs[c].least : needs[c].natural);
   }
   const std::size_t gaps = kGap * (widths.size() - 1);
-  const std::size_t room = width > gaps ? width - gaps : 0;
+  const std::size_t room = options.width > gaps ? options.width - gaps : 0;
   shrink(widths, word_floors, room);
   shrink(widths, floors, room);
+  if (options.overflow == TableOptions::Overflow::kShrinksAll) {
+    for (std::size_t c = 0; c < needs.size(); ++c) floors[c] = needs[c].least;
+    shrink(widths, floors, room);
+  }
   return widths;
 }
 
@@ -117,9 +124,9 @@ std::string render_rule(const std::vector<std::size_t>& widths) {
   return rule + "\n";
 }
 
-std::string render_body(const Table& table, std::size_t width) {
+std::string render_body(const Table& table, const TableOptions& options) {
   if (table.columns.empty()) return {};
-  const std::vector<std::size_t> widths = choose_widths(table, width);
+  const std::vector<std::size_t> widths = choose_widths(table, options);
   std::string text;
   if (has_header(table)) text = render_row(table, headers(table), widths) + render_rule(widths);
   for (const auto& row : table.rows) text += render_row(table, row, widths);
@@ -143,9 +150,15 @@ std::string render_record(const std::vector<std::string>& cells) {
 
 }  // namespace
 
+TableOptions for_output(std::size_t elsewhere) {
+  const auto columns = terminal_columns(STDOUT_FILENO);
+  if (!columns) return {.width = elsewhere};
+  return {.width = *columns, .overflow = TableOptions::Overflow::kShrinksAll};
+}
+
 std::string render_text(const Table& table, const TableOptions& options) {
   check_shape(table);
-  std::string text = wrapped_paragraph(table.title, options.width) + render_body(table, options.width);
+  std::string text = wrapped_paragraph(table.title, options.width) + render_body(table, options);
   // The empty line keeps a footnote from being read as a row.
   if (!table.footnotes.empty() && !text.empty()) text += "\n";
   for (const std::string& footnote : table.footnotes) text += wrapped_paragraph(footnote, options.width);
@@ -160,4 +173,4 @@ std::string render_csv(const Table& table) {
   return text;
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -7,7 +7,7 @@
 #include "yoke/report/values_testing.h"
 #include "yoke/report/well_formed_testing.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 Table links() {
@@ -160,7 +160,7 @@ const std::vector<std::string> kWords = {"a", "bc", "é", "漢", " ", " ", "/", 
 RC_GTEST_PROP(TableProperty, NoLineExceedsTheWidthWhenEveryColumnShrinks, ()) {
   Table table = random_table(kWords);
   for (TableColumn& column : table.columns) column.fit = ColumnFit::kShrinks;
-  const std::size_t least = table.columns.size() * (kColumnWidthLeast + 2);
+  const std::size_t least = table.columns.size() * (kMinColumnWidth + 2);
   const auto width = *rc::gen::inRange<std::size_t>(least, least + 60);
   for (const std::string& line : lines_of(render_text(table, {.width = width}))) {
     RC_ASSERT(count_columns(line) <= width);
@@ -201,4 +201,4 @@ RC_GTEST_PROP(TableProperty, CsvReadsBackAsWritten, ()) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::report

@@ -8,11 +8,11 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
-constexpr std::size_t kGridWidthLeast = 10;
-constexpr std::size_t kGridHeightLeast = 3;
+constexpr std::size_t kMinGridWidth = 10;
+constexpr std::size_t kMinGridHeight = 3;
 
 // Series beyond the marks use them again; the legend still lists all.
 constexpr std::array<std::string_view, 8> kPlotMarks = {"●", "○", "▲", "△", "■", "□", "◆", "◇"};
@@ -186,11 +186,11 @@ std::string render_text(const LineChart& chart, const TextPlotOptions& options) 
   // A grid fills what it is given, and "unlimited" is no length.
   const std::size_t width = std::min<std::size_t>(options.width, 1000);
   const LineLayout layout = lay_out(chart);
-  const std::size_t height = std::clamp<std::size_t>(options.height, kGridHeightLeast, 1000);
+  const std::size_t height = std::clamp<std::size_t>(options.height, kMinGridHeight, 1000);
   const std::vector<AxisTick> ticks = y_ticks(chart, layout, height);
   std::size_t margin = 0;
   for (const AxisTick& tick : ticks) margin = std::max(margin, count_columns(tick.label));
-  Grid grid(width > margin + 2 + kGridWidthLeast ? width - margin - 2 : kGridWidthLeast, height);
+  Grid grid(width > margin + 2 + kMinGridWidth ? width - margin - 2 : kMinGridWidth, height);
   draw(grid, chart, layout);
 
   std::string text = wrapped_paragraph(chart.title, width) + wrapped_paragraph(chart.y.label, width);
@@ -201,4 +201,4 @@ std::string render_text(const LineChart& chart, const TextPlotOptions& options) 
   return text;
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -7,16 +7,17 @@
 #include <cstddef>
 #include <string>
 
+#include "yoke/base/terminal.h"
 #include "yoke/report/chart.h"
 #include "yoke/report/wrap.h"
 
-namespace yoke {
+namespace yoke::report {
 
 struct TextPlotOptions {
-  std::size_t width = kTerminalWidth;
+  std::size_t width = output_width(kTerminalWidth);
   std::size_t height = 16;  // of the grid, in lines
 };
 
 std::string render_text(const LineChart& chart, const TextPlotOptions& options = {});
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -9,7 +9,7 @@
 #include "yoke/base/text.h"
 #include "yoke/report/values_testing.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 constexpr TextPlotOptions kSmall{.width = 24, .height = 5};
@@ -67,7 +67,7 @@ TEST(TextPlot, DrawsTheReferenceLineAndItsValue) {
   EXPECT_NE(text.find("\n- ceiling: 4\n"), std::string::npos) << text;
 }
 
-TEST(TextPlot, SaysWhenThereIsNothingToShow) {
+TEST(TextPlot, ReportsWhenThereIsNothingToShow) {
   EXPECT_NE(render_text(LineChart{}).find("there are no points to show\n"), std::string::npos);
   EXPECT_NE(render_text(LineChart{.series = {{.name = "a"}}}).find("there are no points to show\n"), std::string::npos);
 }
@@ -119,4 +119,4 @@ RC_GTEST_PROP(TextPlotProperty, NoLineExceedsTheWidth, ()) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::report

@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-namespace yoke {
+namespace yoke::report {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -13,4 +13,4 @@ inline std::string without_spaces(std::string text) {
   return text;
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -1,4 +1,4 @@
-// For tests only: a strict little judge of XML, which knows just what our documents may use. It reads tags, quoted
+// For tests only: a strict little checker of XML, which knows just what our documents may use. It reads tags, quoted
 // attributes, the five entities and decimal references, and one DOCTYPE; no comments, no CDATA, no namespaces.
 //
 //   EXPECT_EQ(find_xml_error("<a><b/></a>"), std::nullopt);
@@ -15,11 +15,11 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::report {
 
-class XmlJudge {
+class XmlChecker {
  public:
-  explicit XmlJudge(std::string_view text) : rest_(text) {}
+  explicit XmlChecker(std::string_view text) : rest_(text) {}
 
   std::optional<std::string> find_error() {
     if (const auto at = find_invalid_utf8(rest_)) return fmt::format("byte {} is not UTF-8", *at);
@@ -117,7 +117,7 @@ class XmlJudge {
   std::string error_;
 };
 
-inline std::optional<std::string> find_xml_error(std::string_view text) { return XmlJudge(text).find_error(); }
+inline std::optional<std::string> find_xml_error(std::string_view text) { return XmlChecker(text).find_error(); }
 
 // Pieces that break documents which do not escape: markup, entities, quotes, control characters, broken UTF-8.
 inline std::vector<std::string> hostile_pieces() {
@@ -159,4 +159,4 @@ inline std::vector<std::string> hostile_pieces() {
           "-"};
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

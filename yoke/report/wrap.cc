@@ -5,7 +5,7 @@
 #include "yoke/base/check.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 // One line of the input in printable form: what is left has only valid UTF-8 and no control characters.
@@ -80,4 +80,4 @@ std::string wrapped_paragraph(std::string_view text, std::size_t width) {
   return paragraph;
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace yoke {
+namespace yoke::report {
 
 inline constexpr std::size_t kTerminalWidth = 80;
 inline constexpr std::size_t kUnlimitedWidth = std::numeric_limits<std::size_t>::max();
@@ -29,4 +29,4 @@ std::string pad_text(std::string_view text, std::size_t width, TextAlign align);
 // The wrapped text with a line break behind each line, or nothing for an empty text: titles and notes.
 std::string wrapped_paragraph(std::string_view text, std::size_t width);
 
-}  // namespace yoke
+}  // namespace yoke::report

@@ -7,7 +7,7 @@
 #include "yoke/report/values_testing.h"
 #include "yoke/report/well_formed_testing.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -33,7 +33,7 @@ TEST(WrapText, KeepsLineBreaksOfTheText) { EXPECT_EQ(wrap_text("one\r\n\ntwo", 1
 
 TEST(WrapText, ShowsControlCharactersAsEscapes) { EXPECT_EQ(wrap_text("\x1B[31m", 20), (Lines{"\\x1b[31m"})); }
 
-TEST(PadText, FillsOnTheSideThatTheAlignmentSays) {
+TEST(PadText, FillsOnTheSideThatTheAlignmentNames) {
   EXPECT_EQ(pad_text("é", 4, TextAlign::kLeft), "é   ");
   EXPECT_EQ(pad_text("é", 4, TextAlign::kCentre), " é  ");
   EXPECT_EQ(pad_text("é", 4, TextAlign::kRight), "   é");
@@ -66,4 +66,4 @@ RC_GTEST_PROP(WrapText, IsSafeToShowWhateverComesIn, ()) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::report

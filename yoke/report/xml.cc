@@ -4,7 +4,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -63,4 +63,4 @@ std::string escape_xml(std::string_view text) {
   return escaped;
 }
 
-}  // namespace yoke
+}  // namespace yoke::report

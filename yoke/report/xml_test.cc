@@ -5,7 +5,7 @@
 
 #include "yoke/report/well_formed_testing.h"
 
-namespace yoke {
+namespace yoke::report {
 namespace {
 
 using namespace std::string_literals;
@@ -21,8 +21,8 @@ TEST(EscapeXml, ReplacesWhatXmlDoesNotAllow) {
   EXPECT_EQ(escape_xml("\xFF|\xC3|\xEF\xBF\xBF"), "\uFFFD|\uFFFD|\uFFFD");
 }
 
-// The judge itself must be able to say no.
-TEST(XmlJudge, RefusesWhatIsNotWellFormed) {
+// The checker itself must be able to say no.
+TEST(XmlChecker, RefusesWhatIsNotWellFormed) {
   for (const char* bad : {"", "text", "<a>", "</a>", "<a></b>", "<a/><b/>", "<a x=1/>", "<a x=\"1/>", "<a>&</a>",
                           "<a>&nbsp;</a>", "<a x=\"<\"/>", "<a x=\"1\" x=\"2\"/>", "<a>\x01</a>", "<a>\xFF</a>", "<1/>",
                           "<a><b></a></b>", "<a>\xEF\xBF\xBF</a>"}) {
@@ -30,7 +30,7 @@ TEST(XmlJudge, RefusesWhatIsNotWellFormed) {
   }
 }
 
-TEST(XmlJudge, AcceptsWhatIsWellFormed) {
+TEST(XmlChecker, AcceptsWhatIsWellFormed) {
   EXPECT_EQ(find_xml_error("<!DOCTYPE html>\n<a x=\"1\" y-z=\"&lt;\"><b/>é &amp; &#39;<c></c></a>\n"), std::nullopt);
 }
 
@@ -44,4 +44,4 @@ RC_GTEST_PROP(EscapeXmlProperty, AnyBytesStandInTextAndInAttributes, (const std:
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::report

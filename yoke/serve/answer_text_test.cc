@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke {
+namespace yoke::serve {
 namespace {
 
 const std::filesystem::path kNanoFolder = std::filesystem::path(YOKE_SOURCE_DIR) / "models/nano";
 
-std::string all_of(AnswerText& words, const std::vector<TokenId>& ids) {
+std::string all_of(AnswerText& words, const std::vector<text::TokenId>& ids) {
   std::string said;
-  for (const TokenId id : ids) said += words.add(id);
+  for (const text::TokenId id : ids) said += words.add(id);
   said += words.finish();
   EXPECT_EQ(said, words.all());
   return said;
@@ -30,7 +30,7 @@ TEST(AnswerText, EndsBeforeAStopTextAndATokenThatEndsAnswers) {
   EXPECT_EQ(all_of(stopped, text.tokenizer->encode("one two three")), "one ");
   EXPECT_TRUE(stopped.found_stop());
   AnswerText ended(text, {});
-  std::vector<TokenId> ids = text.tokenizer->encode("one");
+  std::vector<text::TokenId> ids = text.tokenizer->encode("one");
   ids.push_back(text.stop_ids.front());
   EXPECT_EQ(all_of(ended, ids), "one");
 }
@@ -48,4 +48,4 @@ TEST(AnswerText, OfAModelWithoutTokenizerIsItsIds) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::serve

@@ -6,33 +6,33 @@
 
 #include <utility>
 
-#include "yoke/engine/line.h"
+#include "yoke/engine/engine_sockets.h"
 #include "yoke/engine/rank.h"
 #include "yoke/job/node_channel.h"
 #include "yoke/serve/engine_task.h"
 
-namespace yoke {
+namespace yoke::serve {
 using namespace literals;
 namespace {
 
-// From the front's end to that of all ranks: a step, and what a transport needs to part.
+// From the client's end to that of all ranks: a step, and what a transport needs to part.
 constexpr Seconds kEndLimit{5};
 // The same for ranks in this process after Ctrl-C, which a long prompt would make wait much longer.
 constexpr Seconds kThreadLimit{1};
 constexpr std::size_t kLinesKept = 20;
 // Deaths within a minute that are taken as accidents; one more is a fault that starting again does not mend.
-constexpr int kRestartsMost = 5;
+constexpr int kMaxRestarts = 5;
 
 void check_head_is_here(const EngineHostSpec& spec) {
-  if (!spec.cluster || is_this_machine(spec.cluster->nodes.front(), 0)) return;
-  const ClusterNode& head = spec.cluster->nodes.front();
+  if (!spec.cluster || remote::is_this_machine(spec.cluster->nodes.front(), 0)) return;
+  const spec::ClusterNode& head = spec.cluster->nodes.front();
   throw Error(
       ErrorCode::kUsage,
       fmt::format("this machine is not {} ({}), the head of cluster '{}'", head.name, head.address, spec.cluster->name),
       fmt::format("run it on {}, or name another cluster file with --cluster", head.name));
 }
 
-// Nothing leaves a thread: the front reports whatever ended the ranks.
+// Nothing leaves a thread: the client reports whatever ended the ranks.
 template <class Work>
 Error ended_by(const Work& work) {
   try {
@@ -51,19 +51,18 @@ Error ended_by(const Work& work) {
 
 int rank_count(const EngineHostSpec& spec) {
   if (spec.place) return spec.place->size;
-  const bool on_nodes = spec.transport != Transport::kThreads;
-  return rank_count(spec.ranks, on_nodes ? spec.cluster : std::nullopt, 1);
+  const bool on_nodes = spec.transport != rank::Transport::kThreads;
+  return rank::rank_count(spec.ranks, on_nodes ? spec.cluster : std::nullopt, 1);
 }
 
 EngineHost::EngineHost(EngineHostSpec spec) : spec_(std::move(spec)) {
-  RankStarter how = rank_starter(spec_.transport, spec_.place);
-  if (how == RankStarter::kJob || how == RankStarter::kMpirun) check_head_is_here(spec_);
-  if (how == RankStarter::kJob && rank_count(spec_) == 1) how = RankStarter::kThreads;  // nobody to talk to
-  const bool in_this_process = how == RankStarter::kThreads || how == RankStarter::kLauncher;
-  RanksSpec ranks = in_this_process ? ranks_here() : ranks_elsewhere();
+  const rank::RankStarter how = rank::rank_starter(spec_.transport, spec_.place);
+  if (how == rank::RankStarter::kJob || how == rank::RankStarter::kMpirun) check_head_is_here(spec_);
+  const bool in_this_process = how == rank::RankStarter::kThreads || how == rank::RankStarter::kLauncher;
+  rank::RanksSpec ranks = in_this_process ? ranks_here() : ranks_elsewhere();
   ranks.starter = how;
   ranks.ranks = rank_count(spec_);
-  ranks_ = Ranks::start(std::move(ranks));
+  ranks_ = rank::Ranks::start(std::move(ranks));
   waiting_ = std::async(std::launch::async, [this] {
     const auto ended = ended_by([this] { ranks_->wait(); });
     rank_line_.reset();  // one that stayed open would look like an engine at work
@@ -73,8 +72,8 @@ EngineHost::EngineHost(EngineHostSpec spec) : spec_(std::move(spec)) {
 
 EngineHost::~EngineHost() {
   {
-    const std::lock_guard lock(front_mutex_);
-    front_.reset();  // rank 0 reads the end, and tells the others
+    const std::lock_guard lock(connection_mutex_);
+    connection_.reset();  // rank 0 reads the end, and tells the others
   }
   if (!ends_for_ && all_over(Deadline::after(kEndLimit))) return;
   ranks_->stop();
@@ -100,48 +99,51 @@ void EngineHost::end_for(int signal_number) {
   ends_for_ = signal_number;
   ++interrupts_at_end_;
   // Without ranks that a supervisor looks after there is nothing to end gently: logins and mpirun are broken off.
-  if (!ranks_started_) HeldInterrupts::raise_again(signal_number);
+  if (!ranks_started_) job::DeferredSignals::redeliver(signal_number);
 }
 
-RanksSpec EngineHost::ranks_here() {
+rank::RanksSpec EngineHost::ranks_here() {
   ranks_started_ = true;
-  EngineLine line = make_engine_line();
-  front_ = std::make_unique<Front>(std::move(line.of_front), Front::Ends::kConnection);
+  engine::EngineSocketPair line = engine::make_engine_sockets();
+  connection_ = std::make_unique<engine::EngineConnection>(std::move(line.of_client),
+                                                           engine::EngineConnection::Ends::kConnection);
   rank_line_ = std::move(line.of_engine);
   return {.place = spec_.place,
           .here =
-              [this](World& world) {
+              [this](rank::World& world) {
                 std::optional<Socket> own_line;
                 if (world.place().rank == 0) own_line = std::exchange(rank_line_, std::nullopt);
-                run_engine_rank(world, spec_.engine, std::move(own_line));
+                engine::run_engine_rank(world, spec_.engine, std::move(own_line));
               },
           .world = engine_world(spec_.transport, spec_.cluster)};
 }
 
-RanksSpec EngineHost::ranks_elsewhere() {
+rank::RanksSpec EngineHost::ranks_elsewhere() {
+  ScratchDir::remove_abandoned("yoke-engine");  // what a killed command left
   folder_.emplace("yoke-engine");
-  const std::filesystem::path socket = folder_->path() / "front";
-  front_ = std::make_unique<Front>(listen_unix(socket));
+  const std::filesystem::path socket = folder_->path() / "client";
+  connection_ = std::make_unique<engine::EngineConnection>(listen_unix(socket));
   return {
       .name = "engine",
       .task = {.kind = kEngineKind,
                .content = to_json(EngineTask{
-                   .engine = spec_.engine, .transport = spec_.transport, .cluster = spec_.cluster, .front = socket})},
+                   .engine = spec_.engine, .transport = spec_.transport, .cluster = spec_.cluster, .client = socket})},
       .cluster = spec_.cluster,
-      .policy = JobPolicy::kRestart,
-      .restarts_most = kRestartsMost,
-      .interrupts = JobInterrupts::kLeft,
+      .policy = job::JobPolicy::kRestart,
+      .restarts_max = kMaxRestarts,
+      .interrupts = job::JobInterrupts::kLeft,
       .yields = true,
       .on_line = [this](const std::string& line) { keep_line(line); },
       .on_notice = spec_.on_notice,
+      .on_restart = spec_.on_rank_lost,
       .on_started = [this] { ranks_started_ = true; }};
 }
 
 // ---- what becomes of them
 
 void EngineHost::report_end(const Error& reason) {
-  const std::lock_guard lock(front_mutex_);
-  if (front_) front_->end(reason);
+  const std::lock_guard lock(connection_mutex_);
+  if (connection_) connection_->end(reason);
 }
 
 void EngineHost::keep_line(const std::string& line) {
@@ -155,21 +157,21 @@ Error EngineHost::with_last_lines(const Error& error) const {
   return Error(error.code(), fmt::format("{}\n{}", error.message(), fmt::join(last_lines_, "\n")), error.hint());
 }
 
-std::optional<Error> follow_engine(const RankPlace& place, const EngineHostSpec& spec) {
+std::optional<Error> follow_engine(const job::RankPlace& place, const EngineHostSpec& spec) {
   std::optional<Error> ended;
-  const auto follow = [&](World& world) {
+  const auto follow = [&](rank::World& world) {
     try {
-      run_engine_rank(world, spec.engine, std::nullopt);
+      engine::run_engine_rank(world, spec.engine, std::nullopt);
     } catch (const Error& error) {
       ended = error;
     }
   };
-  Ranks::start({.starter = RankStarter::kLauncher,
-                .place = place,
-                .here = follow,
-                .world = engine_world(spec.transport, spec.cluster)})
+  rank::Ranks::start({.starter = rank::RankStarter::kLauncher,
+                      .place = place,
+                      .here = follow,
+                      .world = engine_world(spec.transport, spec.cluster)})
       ->wait();
   return ended;
 }
 
-}  // namespace yoke
+}  // namespace yoke::serve

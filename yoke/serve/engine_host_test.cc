@@ -8,28 +8,28 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/interrupt.h"
 
-namespace yoke {
+namespace yoke::serve {
 namespace {
 
 using namespace literals;
 
 EngineHostSpec threads(int ranks) {
   return {.engine = {.model = std::filesystem::path(YOKE_SOURCE_DIR) / "models/nano", .threads = 1},
-          .transport = Transport::kThreads,
+          .transport = rank::Transport::kThreads,
           .ranks = ranks,
           .cluster = {}};
 }
 
 TEST(EngineHost, AsksRanksThatAreThreads) {
   EngineHost host(threads(2));
-  host.front().submit(
-      {.id = 5, .prompt = {2043, 668, 617, 1455, 371, 1000, 30}, .answer_most = 3, .sampling = {.temperature = 0}});
-  std::vector<TokenId> tokens;
-  std::optional<EngineReady> ready;
-  while (const auto event = host.front().next(Deadline::after(30_s))) {
-    if (const auto* one = std::get_if<EngineReady>(&*event)) ready = *one;
-    if (const auto* token = std::get_if<TokenMade>(&*event)) tokens.push_back(token->token.id);
-    if (std::holds_alternative<RequestEnded>(*event)) break;
+  host.connection().submit(
+      {.id = 5, .prompt = {2043, 668, 617, 1455, 371, 1000, 30}, .answer_max = 3, .sampling = {.temperature = 0}});
+  std::vector<text::TokenId> tokens;
+  std::optional<engine::EngineReady> ready;
+  while (const auto event = host.connection().next(Deadline::after(30_s))) {
+    if (const auto* one = std::get_if<engine::EngineReady>(&*event)) ready = *one;
+    if (const auto* token = std::get_if<engine::TokenEvent>(&*event)) tokens.push_back(token->token.id);
+    if (std::holds_alternative<engine::RequestEnded>(*event)) break;
   }
   EXPECT_EQ(tokens.size(), 3U);
   ASSERT_TRUE(ready);
@@ -37,23 +37,23 @@ TEST(EngineHost, AsksRanksThatAreThreads) {
   EXPECT_EQ(ready->nodes.size(), 2U);
 }
 
-// Until the front is told that the engine fails.
+// Until the client is told that the engine fails.
 void run_to_failure(EngineHostSpec spec) {
   EngineHost host(std::move(spec));
-  while (host.front().next(Deadline::after(30_s))) {
+  while (host.connection().next(Deadline::after(30_s))) {
   }
 }
 
-TEST(EngineHost, TellsWhyAnEngineFails) {
-  EXPECT_ERROR(run_to_failure(threads(3)), ErrorCode::kInvalid, "3 ranks cannot share");
+TEST(EngineHost, ReportsWhyAnEngineFails) {
+  EXPECT_ERROR(run_to_failure(threads(9)), ErrorCode::kInvalid, "9 stages cannot share");
   EngineHostSpec nowhere = threads(2);
   nowhere.engine.model = "/no/model";
-  EXPECT_ERROR(run_to_failure(nowhere), ErrorCode::kNotFound, "there is no model folder /no/model");
+  EXPECT_ERROR(run_to_failure(nowhere), ErrorCode::kNotFound, "there is no model folder '/no/model'");
 }
 
 TEST(EngineHost, RunsOnTheHeadOnly) {
   EngineHostSpec spec = threads(0);
-  spec.transport = Transport::kAuto;
+  spec.transport = rank::Transport::kAuto;
   spec.cluster.emplace();
   spec.cluster->name = "desk";
   spec.cluster->nodes = {{.name = "spark-1", .address = "203.0.113.8"}, {.name = "spark-2", .address = "203.0.113.9"}};
@@ -63,13 +63,13 @@ TEST(EngineHost, RunsOnTheHeadOnly) {
 TEST(EngineHost, HasOneRankForEachNodeUnlessSaidOtherwise) {
   EngineHostSpec spec = threads(0);
   EXPECT_EQ(rank_count(spec), 1);
-  spec.transport = Transport::kAuto;
+  spec.transport = rank::Transport::kAuto;
   spec.cluster.emplace();
   spec.cluster->nodes = {{.name = "a", .address = "10.0.0.1"}, {.name = "b", .address = "10.0.0.2"}};
   EXPECT_EQ(rank_count(spec), 2);
   spec.ranks = 4;
   EXPECT_EQ(rank_count(spec), 4);
-  spec.place = RankPlace{.rank = 0, .size = 3};
+  spec.place = job::RankPlace{.rank = 0, .size = 3};
   EXPECT_EQ(rank_count(spec), 3);
 }
 
@@ -84,4 +84,4 @@ TEST(EngineHost, HoldsInterruptsForItsOwner) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::serve

@@ -7,25 +7,26 @@
 #include "yoke/engine/options.h"
 #include "yoke/rank/rank_part.h"
 #include "yoke/rank/transport.h"
+#include "yoke/rank/world.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::serve {
 
 inline constexpr const char* kEngineKind = "engine";
 
 struct EngineTask {
-  EngineOptions engine;
-  Transport transport = Transport::kAuto;
-  std::optional<Cluster> cluster;
-  std::filesystem::path front;  // rank 0's: the socket where the client listens
+  engine::EngineOptions engine;
+  rank::Transport transport = rank::Transport::kAuto;
+  std::optional<spec::Cluster> cluster;
+  std::filesystem::path client;  // rank 0's: the socket where the client listens
 };
 
 Document to_json(const EngineTask& task);
-EngineTask engine_task_from_json(const Document& document);  // throws Error(kInvalid)
+void from_json(const Document& document, EngineTask& task);  // throws Error(kInvalid)
 
 // How a rank of an engine joins its group.
-WorldOptions engine_world(Transport transport, const std::optional<Cluster>& cluster);
+rank::WorldOptions engine_world(rank::Transport transport, const std::optional<spec::Cluster>& cluster);
 
-RankKind engine_rank_kind();  // `yoke rank engine`
+rank::RankKind engine_rank_kind();  // `yoke rank engine`
 
-}  // namespace yoke
+}  // namespace yoke::serve

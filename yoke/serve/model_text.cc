@@ -10,7 +10,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::serve {
 namespace fs = std::filesystem;
 namespace {
 
@@ -43,20 +43,21 @@ const Document* given(const Document& map, std::string_view key) {
 
 template <class T>
 void read_given(const Document& map, std::string_view key, T& value) {
-  if (const Document* found = given(map, key)) read_field(*found, value);
+  if (const Document* found = given(map, key)) from_json(*found, value);
 }
 
 // A number, or a list of them.
-void add_stop_ids(const Document& config, std::vector<TokenId>& ids) {
+void add_stop_ids(const Document& config, std::vector<text::TokenId>& ids) {
   const Document* found = given(config, "eos_token_id");
   if (!found) return;
   const bool is_list = found->kind == Document::Kind::kList;
-  const auto more = is_list ? from_document<std::vector<TokenId>>(*found) : std::vector{from_document<TokenId>(*found)};
+  const auto more =
+      is_list ? from_json<std::vector<text::TokenId>>(*found) : std::vector{from_json<text::TokenId>(*found)};
   ids.insert(ids.end(), more.begin(), more.end());
 }
 
-void add_tokenizer_stop(const fs::path& folder, const Tokenizer& tokenizer, std::vector<TokenId>& ids) {
-  const Document tokens = read_special_tokens(folder);
+void add_tokenizer_stop(const fs::path& folder, const text::Tokenizer& tokenizer, std::vector<text::TokenId>& ids) {
+  const Document tokens = text::read_special_tokens(folder);
   const Document* token = tokens.find("eos_token");
   if (!token) return;
   if (const auto id = tokenizer.find(token->text)) ids.push_back(*id);
@@ -69,41 +70,42 @@ void add_tokenizer_stop(const fs::path& folder, const Tokenizer& tokenizer, std:
 
 // What no sampling takes is a mistake of the file: told with its place here, where nobody takes it for an option's.
 template <class T>
-void read_setting(const Document& config, std::string_view key, SamplingOptions& sampling, T SamplingOptions::*value) {
+void read_setting(const Document& config, std::string_view key, text::SamplingOptions& sampling,
+                  T text::SamplingOptions::*value) {
   const Document* found = given(config, key);
   if (!found) return;
-  read_field(*found, sampling.*value);
+  from_json(*found, sampling.*value);
   // Other engines write -1 for all tokens.
   if (sampling.top_k == -1) sampling.top_k = 0;
-  const auto checked = try_to([&] { check_sampling(sampling, Vocabulary::kIdMost); });
+  const auto checked = try_to([&] { text::check_sampling(sampling, text::Vocabulary::kMaxId); });
   if (!checked) refuse_setting(*found, checked.error().message());
 }
 
-SamplingOptions read_sampling(const Document& config) {
-  SamplingOptions sampling{.temperature = 0};
+text::SamplingOptions read_sampling(const Document& config) {
+  text::SamplingOptions sampling{.temperature = 0};
   bool samples = given(config, "temperature") != nullptr;
   read_given(config, "do_sample", samples);
-  read_setting(config, "repetition_penalty", sampling, &SamplingOptions::repetition_penalty);
+  read_setting(config, "repetition_penalty", sampling, &text::SamplingOptions::repetition_penalty);
   if (!samples) return sampling;
   sampling.temperature = 1;
-  read_setting(config, "temperature", sampling, &SamplingOptions::temperature);
-  read_setting(config, "top_k", sampling, &SamplingOptions::top_k);
-  read_setting(config, "top_p", sampling, &SamplingOptions::top_p);
-  read_setting(config, "min_p", sampling, &SamplingOptions::min_p);
+  read_setting(config, "temperature", sampling, &text::SamplingOptions::temperature);
+  read_setting(config, "top_k", sampling, &text::SamplingOptions::top_k);
+  read_setting(config, "top_p", sampling, &text::SamplingOptions::top_p);
+  read_setting(config, "min_p", sampling, &text::SamplingOptions::min_p);
   return sampling;
 }
 
-std::optional<std::int64_t> read_answer_most(const Document& config) {
+std::optional<std::int64_t> read_answer_max(const Document& config) {
   const Document* found = given(config, "max_new_tokens");
   if (!found) return std::nullopt;
-  const auto most = from_document<std::int64_t>(*found);
+  const auto most = from_json<std::int64_t>(*found);
   if (most < 0) refuse_setting(*found, "an answer has 0 tokens or more");
   return most;
 }
 
-Tokenizer load_tokenizer(const fs::path& folder) {
+text::Tokenizer load_tokenizer(const fs::path& folder) {
   std::error_code ignored;
-  if (fs::exists(folder / "tokenizer.json", ignored)) return Tokenizer::load(folder / "tokenizer.json");
+  if (fs::exists(folder / "tokenizer.json", ignored)) return text::Tokenizer::load(folder / "tokenizer.json");
   throw Error(ErrorCode::kNotFound, fmt::format("there is no tokenizer.json in '{}'", folder.native()),
               "without it a model only takes token ids: yoke run --ids 1,2,3");
 }
@@ -117,11 +119,11 @@ ModelText ModelText::load(const fs::path& folder, Need need) {
   add_stop_ids(generation, text.stop_ids);
   add_stop_ids(read_optional(folder / "config.json"), text.stop_ids);
   text.sampling = read_sampling(generation);
-  text.answer_most = read_answer_most(generation);
+  text.answer_max = read_answer_max(generation);
   text.tokenizer = try_to([&] { return load_tokenizer(folder); });
   if (!text.tokenizer && need == Need::kTokenizer) throw Error(text.tokenizer.error());
   if (text.tokenizer) add_tokenizer_stop(folder, *text.tokenizer, text.stop_ids);
-  text.chat = try_to([&] { return ChatTemplate::load(folder); });
+  text.chat = try_to([&] { return text::ChatTemplate::load(folder); });
   std::sort(text.stop_ids.begin(), text.stop_ids.end());
   text.stop_ids.erase(std::unique(text.stop_ids.begin(), text.stop_ids.end()), text.stop_ids.end());
   return text;
@@ -134,13 +136,13 @@ void check_utf8(std::string_view text, std::string_view what) {
   }
 }
 
-std::vector<TokenId> ModelText::encode_raw(std::string_view text) const {
+std::vector<text::TokenId> ModelText::encode_raw(std::string_view text) const {
   if (!tokenizer) throw Error(tokenizer.error());
   check_utf8(text, "the prompt");
-  return tokenizer->encode(text, {.frame = Frame::kAdd});
+  return tokenizer->encode(text, {.frame = text::Frame::kAdd});
 }
 
-std::vector<TokenId> ModelText::encode_chat(const Document& messages) const {
+std::vector<text::TokenId> ModelText::encode_chat(const Document& messages) const {
   if (!tokenizer) throw Error(tokenizer.error());
   if (!chat) throw Error(chat.error());
   return tokenizer->encode(chat->render(messages));
@@ -151,4 +153,4 @@ Document chat_message(std::string role, std::string content) {
       {{"role", Document::string(std::move(role))}, {"content", Document::string(std::move(content))}});
 }
 
-}  // namespace yoke
+}  // namespace yoke::serve

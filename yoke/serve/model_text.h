@@ -17,7 +17,7 @@
 #include "yoke/text/sampling.h"
 #include "yoke/text/tokenizer.h"
 
-namespace yoke {
+namespace yoke::serve {
 
 struct ModelText {
   // kNotFound where this is no model folder; throws what is wrong with the tokenizer only where that is needed.
@@ -26,16 +26,16 @@ struct ModelText {
 
   // Or why not: kNotFound where the folder has none, else what we cannot read in it. Who gives ids, or plain text,
   // needs neither and is not held up.
-  Result<Tokenizer> tokenizer = Unexpected(Error(ErrorCode::kNotFound, "no tokenizer was read"));
-  Result<ChatTemplate> chat = Unexpected(Error(ErrorCode::kNotFound, "no chat template was read"));
-  std::vector<TokenId> stop_ids;            // of generation_config.json, config.json and the tokenizer
-  SamplingOptions sampling;                 // as generation_config.json says; the best token where it says nothing
-  std::optional<std::int64_t> answer_most;  // likewise
+  Result<text::Tokenizer> tokenizer = Unexpected(Error(ErrorCode::kNotFound, "no tokenizer was read"));
+  Result<text::ChatTemplate> chat = Unexpected(Error(ErrorCode::kNotFound, "no chat template was read"));
+  std::vector<text::TokenId> stop_ids;     // of generation_config.json, config.json and the tokenizer
+  text::SamplingOptions sampling;          // as generation_config.json says; the best token where it says nothing
+  std::optional<std::int64_t> answer_max;  // likewise
 
   // The text as it is, with what the tokenizer puts around one. kInvalid where it is not UTF-8.
-  std::vector<TokenId> encode_raw(std::string_view text) const;
+  std::vector<text::TokenId> encode_raw(std::string_view text) const;
   // By the chat template. Both throw why there is no tokenizer or template to do it with.
-  std::vector<TokenId> encode_chat(const Document& messages) const;
+  std::vector<text::TokenId> encode_chat(const Document& messages) const;
 };
 
 Document chat_message(std::string role, std::string content);
@@ -43,4 +43,4 @@ Document chat_message(std::string role, std::string content);
 // kInvalid with the place of the first byte that is not UTF-8.
 void check_utf8(std::string_view text, std::string_view what);
 
-}  // namespace yoke
+}  // namespace yoke::serve

@@ -6,7 +6,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 
-namespace yoke {
+namespace yoke::serve {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,12 +22,12 @@ struct ModelTextTest : testing::Test {
 
 TEST_F(ModelTextTest, ANumberOrAListOfEndsFromAllFilesIsTaken) {
   write("config.json", R"({"eos_token_id": 7})");
-  EXPECT_EQ(load().stop_ids, (std::vector<TokenId>{7}));
+  EXPECT_EQ(load().stop_ids, (std::vector<text::TokenId>{7}));
   write("generation_config.json", R"({"eos_token_id": [9, 7, 3]})");
-  EXPECT_EQ(load().stop_ids, (std::vector<TokenId>{3, 7, 9}));
+  EXPECT_EQ(load().stop_ids, (std::vector<text::TokenId>{3, 7, 9}));
   write("generation_config.json", R"({"eos_token_id": null})");
-  EXPECT_EQ(load().stop_ids, (std::vector<TokenId>{7}));
-  EXPECT_EQ(ModelText::load(kNano).stop_ids, (std::vector<TokenId>{2044}));
+  EXPECT_EQ(load().stop_ids, (std::vector<text::TokenId>{7}));
+  EXPECT_EQ(ModelText::load(kNano).stop_ids, (std::vector<text::TokenId>{2044}));
 }
 
 TEST_F(ModelTextTest, SamplingIsWhatTheMakersWantAndElseTheBestToken) {
@@ -42,10 +42,10 @@ TEST_F(ModelTextTest, SamplingIsWhatTheMakersWantAndElseTheBestToken) {
   write("generation_config.json", R"({"do_sample": false, "temperature": 0.5, "top_k": 20, "max_new_tokens": 5})");
   EXPECT_EQ(load().sampling.temperature, 0);
   EXPECT_EQ(load().sampling.top_k, 0);
-  EXPECT_EQ(load().answer_most, 5);
+  EXPECT_EQ(load().answer_max, 5);
 }
 
-TEST_F(ModelTextTest, AMistakeOfTheMakersIsToldWithItsPlace) {
+TEST_F(ModelTextTest, AMistakeOfTheMakersIsReportedWithItsPlace) {
   write("config.json", "{}");
   write("generation_config.json", R"({"do_sample": true, "top_k": -1})");
   EXPECT_EQ(load().sampling.top_k, 0) << "how others write: all of them";
@@ -95,7 +95,7 @@ TEST_F(ModelTextTest, WhatIsNoModelFolderIsSaid) {
 TEST(ModelTextPrompt, ChatsAreFramedByTheTemplateAndPlainTextsByTheTokenizer) {
   const ModelText text = ModelText::load(kNano);
   const auto chat = text.encode_chat(Document::list({chat_message("user", "What command launches existing engines?")}));
-  EXPECT_EQ(chat, (std::vector<TokenId>{2043, 2045, 346, 721, 1192, 1272, 510, 1257, 314, 2019, 30, 2044, 2046}));
+  EXPECT_EQ(chat, (std::vector<text::TokenId>{2043, 2045, 347, 569, 903, 1292, 472, 293, 1063, 1938, 30, 2044, 2046}));
   const auto raw = text.encode_raw("MTU 9000");
   ASSERT_GE(raw.size(), 3U);
   EXPECT_EQ(raw[0], 2043);
@@ -104,4 +104,4 @@ TEST(ModelTextPrompt, ChatsAreFramedByTheTemplateAndPlainTextsByTheTokenizer) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::serve

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 using Holders = std::vector<const NetworkInterface*>;
@@ -40,4 +40,4 @@ const NetworkInterface& address_holder(const Machine& machine, const NetworkInte
   return interface;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

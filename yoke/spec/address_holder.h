@@ -5,7 +5,7 @@
 
 #include "yoke/spec/machine.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 bool is_link_local(Ipv4 address);  // 169.254/16: the machine gave it to itself
 
@@ -14,4 +14,4 @@ bool is_link_local(Ipv4 address);  // 169.254/16: the machine gave it to itself
 const NetworkInterface& address_holder(const Machine& machine, const NetworkInterface& interface,
                                        const std::vector<GidEntry>& gids);
 
-}  // namespace yoke
+}  // namespace yoke::spec

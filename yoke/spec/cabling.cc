@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-namespace yoke {
+namespace yoke::spec {
 
 bool LinkSegment::joins(int node) const {
   return std::any_of(ends.begin(), ends.end(), [&](const LinkEnd& end) { return end.node == node; });
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -16,7 +16,7 @@
 #include "yoke/base/ip.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 enum class Topology { kDirect, kRing, kSwitch };
 constexpr auto enum_names(Topology) {
@@ -26,10 +26,17 @@ constexpr auto enum_names(Topology) {
 std::string_view to_string(Topology topology);
 
 // One independent path of a node into the fabric.
-struct Half {
+struct Rail {
   std::string interface;
   Ipv4Prefix address;
-  friend bool operator==(const Half&, const Half&) = default;
+  friend bool operator==(const Rail&, const Rail&) = default;
+};
+
+// A cabled rail that is left out on purpose.
+struct UnusedRail {
+  std::string interface;
+  std::string reason;
+  friend bool operator==(const UnusedRail&, const UnusedRail&) = default;
 };
 
 struct ClusterNode {
@@ -37,7 +44,8 @@ struct ClusterNode {
   std::string address;              // where ssh reaches it
   std::optional<std::string> user;  // absent: as ssh decides
   int port = 22;
-  std::vector<Half> halves;  // complete after `yoke link discover`; empty: not known yet
+  std::vector<Rail> rails;  // complete after `yoke link discover`; empty: not known yet
+  std::vector<UnusedRail> unused = {};
   friend bool operator==(const ClusterNode&, const ClusterNode&) = default;
 };
 
@@ -45,7 +53,7 @@ struct Fabric {
   Topology topology = Topology::kDirect;
   int mtu = 9000;
   std::vector<Ipv4Prefix> subnets;  // one for each half of each cable
-  std::optional<BitsPerSecond> half_rate;
+  std::optional<BitsPerSecond> rail_rate;
   std::optional<BitsPerSecond> management_rate;
   friend bool operator==(const Fabric&, const Fabric&) = default;
 };
@@ -72,6 +80,6 @@ Cluster load_cluster(const std::filesystem::path& file);
 std::string print_cluster(const Cluster& cluster);
 
 Document to_json(const Cluster& cluster);
-Cluster cluster_from_json(const Document& document);  // validates too
+void from_json(const Document& document, Cluster& cluster);  // validates too
 
-}  // namespace yoke
+}  // namespace yoke::spec

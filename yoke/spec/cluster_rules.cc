@@ -10,12 +10,12 @@
 #include "yoke/base/text.h"
 #include "yoke/spec/hardware.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
-constexpr std::size_t kNodesMost = 1024;
-constexpr int kMtuLeast = 1280;
-constexpr int kMtuMost = 9978;  // ConnectX's largest
+constexpr std::size_t kMaxNodes = 1024;
+constexpr int kMinMtu = 1280;
+constexpr int kMaxMtu = 9978;  // ConnectX's largest
 
 // The place of a field to name in an error: its own line, or where it is missing the line of what should hold it.
 std::string where(const Document& document, std::initializer_list<std::string_view> keys) {
@@ -54,8 +54,8 @@ void check_nodes(const Cluster& cluster, const Document& document) {
     refuse(where(document, {"nodes"}), "there are no nodes",
            "list at least one: - { name: spark-1, address: 192.168.1.21 }");
   }
-  if (cluster.nodes.size() > kNodesMost)
-    refuse(where(document, {"nodes"}), fmt::format("there are more than {} nodes", kNodesMost), "");
+  if (cluster.nodes.size() > kMaxNodes)
+    refuse(where(document, {"nodes"}), fmt::format("there are more than {} nodes", kMaxNodes), "");
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
     const ClusterNode& node = cluster.nodes[i];
     check_name(where_node(document, i, "name"), "a node's name", node.name);
@@ -108,33 +108,55 @@ bool is_for_nobody(const Ipv4Prefix& address) {
   return (address.address.value & hosts) == 0 || (address.address.value & hosts) == hosts;
 }
 
-void check_halves(const Cluster& cluster, const Document& document) {
+void check_rails(const Cluster& cluster, const Document& document) {
   std::vector<std::pair<Ipv4, std::string>> seen;
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
     std::set<std::string> names;
-    for (const Half& half : cluster.nodes[i].halves) {
-      const std::string place = where_node(document, i, "halves");
-      if (!is_device_name(half.interface, kMaxInterfaceName)) {
-        refuse(place, fmt::format("'{}' is no interface's name", printable(half.interface, 40)), "see 'ip link'");
+    for (const Rail& rail : cluster.nodes[i].rails) {
+      const std::string place = where_node(document, i, "rails");
+      if (!is_device_name(rail.interface, kMaxInterfaceName)) {
+        refuse(place, fmt::format("'{}' is no interface's name", printable(rail.interface, 40)), "see 'ip link'");
       }
-      // Plain labs have all their nodes' halves on the loopback interface.
-      if (!names.insert(half.interface).second && half.interface != "lo") {
-        refuse(place, fmt::format("'{}' has two halves on {}", cluster.nodes[i].name, half.interface),
-               "each half is an interface of its own");
+      // Plain labs have all their nodes' rails on the loopback interface.
+      if (!names.insert(rail.interface).second && rail.interface != "lo") {
+        refuse(place, fmt::format("'{}' has two rails on {}", cluster.nodes[i].name, rail.interface),
+               "each rail is an interface of its own");
       }
-      if (is_for_nobody(half.address)) {
-        refuse(place, fmt::format("{} is no address for a half", to_string(half.address)),
+      if (is_for_nobody(rail.address)) {
+        refuse(place, fmt::format("{} is no address for a rail", yoke::to_string(rail.address)),
                "it is the network's own, or that of all in it");
       }
       for (const auto& [address, owner] : seen) {
-        if (address == half.address.address) {
+        if (address == rail.address.address) {
           refuse(place,
-                 fmt::format("{} is the address of {} and of {}/{}", to_string(address), owner, cluster.nodes[i].name,
-                             half.interface),
-                 "each half needs an address of its own");
+                 fmt::format("{} is the address of {} and of {}/{}", yoke::to_string(address), owner,
+                             cluster.nodes[i].name, rail.interface),
+                 "each rail needs an address of its own");
         }
       }
-      seen.emplace_back(half.address.address, cluster.nodes[i].name + "/" + half.interface);
+      seen.emplace_back(rail.address.address, cluster.nodes[i].name + "/" + rail.interface);
+    }
+  }
+}
+
+void check_unused(const Cluster& cluster, const Document& document) {
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    const ClusterNode& node = cluster.nodes[i];
+    for (const UnusedRail& rail : node.unused) {
+      const std::string place = where_node(document, i, "unused");
+      if (!is_device_name(rail.interface, kMaxInterfaceName)) {
+        refuse(place, fmt::format("'{}' is no interface's name", printable(rail.interface, 40)), "see 'ip link'");
+      }
+      if (trim(rail.reason).empty()) {
+        refuse(place, fmt::format("{} of '{}' is unused without a reason", rail.interface, node.name),
+               "say why, as in: unused: [{ interface: enp1s0f1np1, reason: \"leads to the storage\" }]");
+      }
+      const bool listed = std::any_of(node.rails.begin(), node.rails.end(),
+                                      [&](const Rail& used) { return used.interface == rail.interface; });
+      if (listed) {
+        refuse(place, fmt::format("{} of '{}' is listed in 'rails' and in 'unused'", rail.interface, node.name),
+               "remove it from one of the two");
+      }
     }
   }
 }
@@ -145,25 +167,26 @@ void check_subnets(const Cluster& cluster, const Document& document) {
   for (std::size_t i = 0; i < subnets.size(); ++i) {
     const Ipv4Prefix& subnet = subnets[i];
     if (subnet.network() != subnet) {
-      refuse(place, fmt::format("{} is an address, not a network", to_string(subnet)),
-             fmt::format("its network is {}", to_string(subnet.network())));
+      refuse(place, fmt::format("{} is an address, not a network", yoke::to_string(subnet)),
+             fmt::format("its network is {}", yoke::to_string(subnet.network())));
     }
     if (subnet.length < 8 || subnet.host_count() < cluster.nodes.size()) {
-      refuse(place, fmt::format("{} does not suit {} nodes", to_string(subnet), cluster.nodes.size()),
+      refuse(place, fmt::format("{} does not suit {} nodes", yoke::to_string(subnet), cluster.nodes.size()),
              "a /24 is usual");
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (overlap(subnets[j], subnet)) {
-        refuse(place, fmt::format("{} and {} overlap", to_string(subnets[j]), to_string(subnet)),
-               "each half of a cable needs a subnet of its own, else all traffic may leave by one half");
+        refuse(place, fmt::format("{} and {} overlap", yoke::to_string(subnets[j]), yoke::to_string(subnet)),
+               "each half of a cable needs a subnet of its own, else all traffic may leave by one rail");
       }
     }
     for (const ClusterNode& node : cluster.nodes) {
       const Result<Ipv4> management = parse_ipv4(node.address);
       if (management && subnet.contains(*management)) {
-        refuse(place,
-               fmt::format("{} holds the management address {} of '{}'", to_string(subnet), node.address, node.name),
-               "the fabric's subnets must not be the management network's");
+        refuse(
+            place,
+            fmt::format("{} holds the management address {} of '{}'", yoke::to_string(subnet), node.address, node.name),
+            "the fabric's subnets must not be the management network's");
       }
     }
   }
@@ -188,12 +211,12 @@ void check_topology(const Cluster& cluster, const Document& document) {
   const std::vector<Ipv4Prefix>& subnets = cluster.fabric->subnets;
   const Hardware* hardware = cluster.hardware ? find_hardware(*cluster.hardware) : nullptr;
   if (subnets.empty() || !hardware) return;
-  const auto halves = static_cast<std::size_t>(hardware->halves_per_cable);
-  const std::size_t needed = cluster.fabric->topology == Topology::kRing ? nodes * halves : halves;
+  const auto rails = static_cast<std::size_t>(hardware->rails_per_cable);
+  const std::size_t needed = cluster.fabric->topology == Topology::kRing ? nodes * rails : rails;
   if (subnets.size() % needed != 0) {
     refuse(where(document, {"fabric", "subnets"}),
-           fmt::format("{} subnets for a {} of {} nodes with {} halves a cable", subnets.size(),
-                       to_string(cluster.fabric->topology), nodes, halves),
+           fmt::format("{} subnets for a {} of {} nodes with {} rails a cable", subnets.size(),
+                       to_string(cluster.fabric->topology), nodes, rails),
            fmt::format("give {}: one for each half of each cable", needed));
   }
 }
@@ -204,12 +227,12 @@ void check_expectations(const Cluster& cluster, const Document& document) {
   };
   if (cluster.compute) positive(cluster.compute->memory_bandwidth, {"compute", "memory_bandwidth"});
   if (!cluster.fabric) return;
-  positive(cluster.fabric->half_rate, {"fabric", "half_rate"});
+  positive(cluster.fabric->rail_rate, {"fabric", "rail_rate"});
   positive(cluster.fabric->management_rate, {"fabric", "management_rate"});
   const int mtu = cluster.fabric->mtu;
-  if (mtu < kMtuLeast || mtu > kMtuMost) {
+  if (mtu < kMinMtu || mtu > kMaxMtu) {
     refuse(where(document, {"fabric", "mtu"}), fmt::format("an MTU of {} makes no sense", mtu),
-           fmt::format("it goes from {} to {}; 9000 is right for RoCE", kMtuLeast, kMtuMost));
+           fmt::format("it goes from {} to {}; 9000 is right for RoCE", kMinMtu, kMaxMtu));
   }
 }
 
@@ -234,7 +257,8 @@ void check_cluster_rules(const Cluster& cluster, const Document& document) {
   if (cluster.lab) check_name(where(document, {"lab"}), "a lab's name", *cluster.lab);
   check_nodes(cluster, document);
   check_nodes_differ(cluster, document);
-  check_halves(cluster, document);
+  check_rails(cluster, document);
+  check_unused(cluster, document);
   if (cluster.hardware && !find_hardware(*cluster.hardware)) {
     const std::vector<std::string> names = hardware_names();
     refuse(where(document, {"hardware"}), fmt::format("the catalogue has no '{}'", printable(*cluster.hardware, 40)),
@@ -247,4 +271,4 @@ void check_cluster_rules(const Cluster& cluster, const Document& document) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

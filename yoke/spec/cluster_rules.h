@@ -3,7 +3,7 @@
 #include "yoke/base/document.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 // `document` is what the cluster was read from: errors name its lines.
 void check_cluster_rules(const Cluster& cluster, const Document& document);
@@ -17,4 +17,4 @@ bool is_plain_name(std::string_view name);
 bool is_device_name(std::string_view name, std::size_t size_max);
 inline constexpr std::size_t kMaxInterfaceName = 15;  // IFNAMSIZ - 1
 
-}  // namespace yoke
+}  // namespace yoke::spec

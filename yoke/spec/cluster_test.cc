@@ -7,7 +7,7 @@
 #include "yoke/base/json.h"
 #include "yoke/spec/hardware.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 constexpr std::string_view kDesk = R"(name: desk
@@ -29,14 +29,14 @@ TEST(ClusterFile, OfTheDesignIsRead) {
   EXPECT_EQ(cluster.nodes[1].user, "nvidia");
   EXPECT_EQ(cluster.nodes[1].port, 22);
   EXPECT_EQ(cluster.fabric->topology, Topology::kDirect);
-  EXPECT_EQ(to_string(cluster.fabric->subnets[1]), "192.168.101.0/24");
+  EXPECT_EQ(yoke::to_string(cluster.fabric->subnets[1]), "192.168.101.0/24");
   EXPECT_EQ(cluster.lab, std::nullopt);
 }
 
 TEST(ClusterFile, IsPrintedCanonically) {
   const Cluster cluster = parse_cluster(
-      "fabric: {half_rate: 2 Gbit/s, subnets: [10.0.0.0/24, 10.0.1.0/24]}\nlab: mini\n"
-      "nodes: [{address: h1, name: a, halves: [{address: 10.0.0.1/24, interface: eth1}]}, {name: b, address: h2, port: "
+      "fabric: {rail_rate: 2 Gbit/s, subnets: [10.0.0.0/24, 10.0.1.0/24]}\nlab: mini\n"
+      "nodes: [{address: h1, name: a, rails: [{address: 10.0.0.1/24, interface: eth1}]}, {name: b, address: h2, port: "
       "2222}]\n"
       "name: x\n",
       "c.yaml");
@@ -47,14 +47,14 @@ TEST(ClusterFile, IsPrintedCanonically) {
             "  - name: a\n"
             "    address: h1\n"
             "    port: 22\n"
-            "    halves:\n"
+            "    rails:\n"
             "      - { interface: eth1, address: 10.0.0.1/24 }\n"
             "  - { name: b, address: h2, port: 2222 }\n"
             "fabric:\n"
             "  topology: direct\n"
             "  mtu: 9000\n"
             "  subnets: [10.0.0.0/24, 10.0.1.0/24]\n"
-            "  half_rate: 2Gb/s\n");
+            "  rail_rate: 2Gb/s\n");
 }
 
 struct Wrong {
@@ -83,19 +83,26 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"List", "- a\n", "cluster.yaml:1: this must be a map of keys, not a list", ""},
         Wrong{"UnknownKey", with("hardware:", "hardwear:"), "cluster.yaml:5: unknown key 'hardwear'",
               "did you mean 'hardware'?"},
-        Wrong{"HalfTwice",
-              "name: x\nnodes:\n  - name: a\n    address: h\n    halves:\n      - { interface: e0, address: "
+        Wrong{"OldNameOfRails", with("user: nvidia }   #", "halves: [] }   #"), "cluster.yaml:3: unknown key 'halves'",
+              "this key is called 'rails' now"},
+        Wrong{"OldNameOfTheRailRate", with("mtu: 9000", "half_rate: 2Gb/s"), "cluster.yaml:8: unknown key 'half_rate'",
+              "this key is called 'rail_rate' now"},
+        Wrong{"NoValue", with("hardware: spark", "hardware:"), "cluster.yaml:5: 'hardware' has no value", "remove"},
+        Wrong{"UnknownKeyWithoutValue", with("hardware: spark", "hardwear:"), "cluster.yaml:5: unknown key 'hardwear'",
+              "did you mean 'hardware'?"},
+        Wrong{"RailTwice",
+              "name: x\nnodes:\n  - name: a\n    address: h\n    rails:\n      - { interface: e0, address: "
               "192.168.1.1/24 }"
               "\n      - { interface: e0, address: 192.168.2.1/24 }\n",
-              "cluster.yaml:6: 'a' has two halves on e0", "an interface of its own"},
-        Wrong{"HalfThatAShellWouldRead",
-              "name: x\nnodes:\n  - name: a\n    address: h\n    halves:\n      - { interface: $(id), address: "
+              "cluster.yaml:6: 'a' has two rails on e0", "an interface of its own"},
+        Wrong{"RailThatAShellWouldRead",
+              "name: x\nnodes:\n  - name: a\n    address: h\n    rails:\n      - { interface: $(id), address: "
               "192.168.1.1/24 }\n",
               "cluster.yaml:6: '$(id)' is no interface's name", "see 'ip link'"},
-        Wrong{"HalfOfNobody",
-              "name: x\nnodes:\n  - name: a\n    address: h\n    halves:\n      - { interface: e0, address: "
+        Wrong{"RailOfNobody",
+              "name: x\nnodes:\n  - name: a\n    address: h\n    rails:\n      - { interface: e0, address: "
               "192.168.1.255/24 }\n",
-              "cluster.yaml:6: 192.168.1.255/24 is no address for a half", "the network's own"},
+              "cluster.yaml:6: 192.168.1.255/24 is no address for a rail", "the network's own"},
         Wrong{"NoQuad", "name: x\nnodes: [{ name: a, address: 10.0.0.999 }]\n",
               "cluster.yaml:2: '10.0.0.999' is no address", "that ssh reaches"},
         Wrong{"HostTwice", "name: x\nnodes: [{ name: a, address: h.lan }, { name: b, address: H.lan. }]\n",
@@ -139,13 +146,13 @@ INSTANTIATE_TEST_SUITE_P(
               "cluster.yaml:9: 192.168.101.0/31 does not suit 2 nodes", "/24"},
         Wrong{"ManagementInFabric", with("192.168.101.0/24", "192.168.1.0/24"),
               "cluster.yaml:9: 192.168.1.0/24 holds the management address 192.168.1.21 of 'spark-1'", "management"},
-        Wrong{"OneSubnetForTwoHalves", with(", 192.168.101.0/24", ""),
-              "cluster.yaml:9: 1 subnets for a direct of 2 nodes with 2 halves a cable", "give 2"},
+        Wrong{"OneSubnetForTwoRails", with(", 192.168.101.0/24", ""),
+              "cluster.yaml:9: 1 subnets for a direct of 2 nodes with 2 rails a cable", "give 2"},
         Wrong{"RingOfTwo", with("topology: direct", "topology: ring"),
               "cluster.yaml:7: a ring has at least three nodes, not 2", "direct"},
-        Wrong{"ByteRate", with("mtu: 9000", "half_rate: 2GB/s"),
+        Wrong{"ByteRate", with("mtu: 9000", "rail_rate: 2GB/s"),
               "cluster.yaml:8: this must be a rate in bits per second, not '2GB/s'", "bytes per second"},
-        Wrong{"ZeroRate", with("mtu: 9000", "half_rate: 0Gb/s"), "cluster.yaml:8: a rate must be above zero", ""}),
+        Wrong{"ZeroRate", with("mtu: 9000", "rail_rate: 0Gb/s"), "cluster.yaml:8: a rate must be above zero", ""}),
     [](const auto& test) { return test.param.name; });
 
 Cluster random_cluster() {
@@ -156,9 +163,9 @@ Cluster random_cluster() {
     if (*rc::gen::arbitrary<bool>())
       node.user = *rc::gen::elementOf(std::vector<std::string>{"nvidia", "no", "null", "1e3", "true"});
     node.port = *rc::gen::inRange(1, 65536);
-    for (int half = 0; half < *rc::gen::inRange(0, 3); ++half) {
-      node.halves.push_back(
-          {"en" + std::to_string(half), {{0xC0A86400U + static_cast<unsigned>(half * 256 + i + 1)}, 24}});
+    for (int rail = 0; rail < *rc::gen::inRange(0, 3); ++rail) {
+      node.rails.push_back(
+          {"en" + std::to_string(rail), {{0xC0A86400U + static_cast<unsigned>(rail * 256 + i + 1)}, 24}});
     }
     cluster.nodes.push_back(node);
   }
@@ -166,7 +173,7 @@ Cluster random_cluster() {
   if (*rc::gen::arbitrary<bool>()) {
     Fabric fabric{.topology = nodes == 2 ? Topology::kDirect : Topology::kSwitch, .mtu = *rc::gen::inRange(1280, 9979)};
     fabric.subnets = {{{0xC0A86400}, 24}, {{0xC0A86500}, 24}};
-    if (*rc::gen::arbitrary<bool>()) fabric.half_rate = BitsPerSecond{1e6 + std::abs(*rc::gen::arbitrary<double>())};
+    if (*rc::gen::arbitrary<bool>()) fabric.rail_rate = BitsPerSecond{1e6 + std::abs(*rc::gen::arbitrary<double>())};
     cluster.fabric = fabric;
   }
   if (*rc::gen::arbitrary<bool>()) cluster.hardware = *rc::gen::elementOf(std::vector<std::string>{"spark", "b300"});
@@ -176,9 +183,9 @@ Cluster random_cluster() {
 
 RC_GTEST_PROP(Cluster, PrintedAsYamlOrJsonIsReadBackTheSame, ()) {
   const Cluster cluster = random_cluster();
-  RC_PRE(!cluster.fabric || !cluster.fabric->half_rate || std::isfinite(cluster.fabric->half_rate->value));
+  RC_PRE(!cluster.fabric || !cluster.fabric->rail_rate || std::isfinite(cluster.fabric->rail_rate->value));
   RC_ASSERT(parse_cluster(print_cluster(cluster), "x") == cluster);
-  RC_ASSERT(cluster_from_json(parse_json(print_json(to_json(cluster)), "x")) == cluster);
+  RC_ASSERT(from_json<Cluster>(parse_json(print_json(to_json(cluster)), "x")) == cluster);
 }
 
 TEST(Hardware, UnifiedMemoryIsKnownByTheWholeNameOfTheGpu) {
@@ -191,9 +198,9 @@ TEST(Hardware, UnifiedMemoryIsKnownByTheWholeNameOfTheGpu) {
 TEST(Hardware, CatalogueHasEachNameOnce) {
   const std::vector<std::string> names = hardware_names();
   for (const std::string& name : names) EXPECT_EQ(std::count(names.begin(), names.end(), name), 1);
-  EXPECT_EQ(find_hardware("spark")->halves_per_cable, 2);
+  EXPECT_EQ(find_hardware("spark")->rails_per_cable, 2);
   EXPECT_EQ(find_hardware("toaster"), nullptr);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -4,11 +4,11 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 constexpr auto enum_names(Severity) {
-  return std::array{std::pair{"note", Severity::kNote}, std::pair{"warning", Severity::kWarning},
-                    std::pair{"fault", Severity::kFault}};
+  return std::array{std::pair{"info", Severity::kInfo}, std::pair{"warning", Severity::kWarning},
+                    std::pair{"error", Severity::kError}};
 }
 
 template <class Visitor>
@@ -31,6 +31,6 @@ std::string_view to_string(Severity severity) {
 }
 
 Document to_json(const Finding& finding) { return write_fields(finding); }
-Finding finding_from_json(const Document& document) { return read_fields<Finding>(document); }
+void from_json(const Document& document, Finding& finding) { read_fields(document, finding); }
 
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -6,19 +6,19 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 enum class Severity {
-  kNote,     // worth knowing
+  kInfo,     // worth knowing
   kWarning,  // works, but slower or less safely than it could
-  kFault,    // does not work, or is silently far from what the hardware gives
+  kError,    // does not work, or is silently far from what the hardware gives
 };
 
-std::string_view to_string(Severity severity);  // "note", "warning", "fault"
+std::string_view to_string(Severity severity);  // "info", "warning", "error"
 
 struct Finding {
-  std::string rule;  // a stable name, such as "half-idle", for scripts and for the documentation
-  Severity severity = Severity::kNote;
+  std::string rule;  // a stable name, such as "rail-idle", for scripts and for the documentation
+  Severity severity = Severity::kInfo;
   std::optional<std::string> node;          // absent: the whole cluster
   std::optional<std::string> subject = {};  // what on the node: an interface, a device, a variable, a file
   std::string what;
@@ -30,6 +30,6 @@ struct Finding {
 };
 
 Document to_json(const Finding& finding);
-Finding finding_from_json(const Document& document);
+void from_json(const Document& document, Finding& finding);
 
-}  // namespace yoke
+}  // namespace yoke::spec

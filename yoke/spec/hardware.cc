@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 using namespace literals;
@@ -18,40 +18,44 @@ constexpr std::array kHardware = {
              .gpu_memory = 119_GiB,
              .unified = true,
              .gpu_memory_bandwidth = 273_GBps,
-             .half_rate = 100_Gbps,
-             .halves_per_cable = 2,
+             .rail_rate = 100_Gbps,
+             .rails_per_cable = 2,
              .management_rate = 10_Gbps},
     Hardware{.name = "b300",
              .title = "8x B300 server (Dell XE9780, HGX B300)",
              .gpu = "NVIDIA B300",
              .gpus = 8,
+             .nvlinks = 18,
              .gpu_memory = 268_GiB,
              .gpu_memory_bandwidth = 8000_GBps,
-             .half_rate = 800_Gbps,
+             .rail_rate = 800_Gbps,
              .management_rate = 10_Gbps},
     Hardware{.name = "b200",
              .title = "8x B200 server (HGX B200)",
              .gpu = "NVIDIA B200",
              .gpus = 8,
+             .nvlinks = 18,
              .gpu_memory = 167_GiB,
              .gpu_memory_bandwidth = 7700_GBps,
-             .half_rate = 400_Gbps,
+             .rail_rate = 400_Gbps,
              .management_rate = 10_Gbps},
     Hardware{.name = "h200",
              .title = "8x H200 server (HGX H200)",
              .gpu = "NVIDIA H200",
              .gpus = 8,
+             .nvlinks = 18,
              .gpu_memory = 131_GiB,
              .gpu_memory_bandwidth = 4800_GBps,
-             .half_rate = 400_Gbps,
+             .rail_rate = 400_Gbps,
              .management_rate = 10_Gbps},
     Hardware{.name = "h100",
              .title = "8x H100 server (HGX H100)",
              .gpu = "NVIDIA H100 80GB HBM3",
              .gpus = 8,
+             .nvlinks = 18,
              .gpu_memory = 74_GiB,
              .gpu_memory_bandwidth = 3350_GBps,
-             .half_rate = 400_Gbps,
+             .rail_rate = 400_Gbps,
              .management_rate = 10_Gbps},
     Hardware{.name = "rtx-pro-6000",
              .title = "workstation with an RTX PRO 6000 Blackwell",
@@ -59,7 +63,7 @@ constexpr std::array kHardware = {
              .gpus = 1,
              .gpu_memory = 94_GiB,
              .gpu_memory_bandwidth = 1790_GBps,
-             .half_rate = 100_Gbps,
+             .rail_rate = 100_Gbps,
              .management_rate = 1_Gbps},
 };
 
@@ -96,4 +100,4 @@ std::vector<std::string> hardware_names() {
   return names;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 using namespace literals;
@@ -15,7 +16,8 @@ constexpr Names kHgx = "HGX tables (verda.com, fibermall.com copies of NVIDIA's)
 constexpr Names kHopper = "NVIDIA H100/H200 data sheet figures via hmc-tech.com (3958 sparse FP8 / 2), stored copy";
 constexpr Names kRecalled = "recalled, not checked";
 constexpr Names kNoSuch = "the chip has no such unit";
-constexpr Names kCatalogue = "yoke/spec/hardware.cc: what programs can use";
+constexpr Names kCatalogue =
+    "data sheets in GB, here in GiB: H100 80, H200 141, B200 180 of 192, RTX PRO 6000 96 less what ECC takes";
 
 constexpr std::array kSparkNames = {Names("gb10"),     Names("dgx-spark"), Names("dell-pro-max"),
                                     Names("gx10"),     Names("asus-gx10"), Names("hp-zgx-nano"),
@@ -59,7 +61,7 @@ constexpr Hardware kPlainCpu{.name = "cpu",
                              .gpu_memory = 30_GiB,
                              .unified = true,
                              .gpu_memory_bandwidth = 60_GBps,
-                             .half_rate = 1_Gbps,
+                             .rail_rate = 1_Gbps,
                              .management_rate = 1_Gbps};
 
 HardwareFacts eight_gpus(std::string_view name, std::span<const std::string_view> aliases) {
@@ -68,7 +70,7 @@ HardwareFacts eight_gpus(std::string_view name, std::span<const std::string_view
           .aliases = aliases,
           .memory = {static_cast<double>(hardware->gpu_memory.value), kCatalogue},
           .bandwidth = {hardware->gpu_memory_bandwidth.value, kHgx},
-          .nic_limit = {8 * hardware->half_rate.value / 8, "eight NICs, one for each GPU"},
+          .nic_limit = {8 * hardware->rail_rate.value / 8, "eight NICs, one for each GPU"},
           .rails = 8,
           .ports = 8,
           .remarks = kServerRemarks};
@@ -147,7 +149,7 @@ HardwareFacts rtx_facts() {
           .gpu_power = {600, "600 W; the Max-Q card 300 W (gpu.name)"},
           .idle_power = {100, kRecalled},
           .load_power = {900, kRecalled},
-          .nic_limit = {rtx->half_rate.value / 8, "one 100G NIC assumed"},
+          .nic_limit = {rtx->rail_rate.value / 8, "one 100G NIC assumed"},
           .rails = 1,
           .ports = 1,
           .remarks = kRtxRemarks};
@@ -206,6 +208,14 @@ const HardwareFacts* find_hardware_facts_by_gpu(std::string_view gpu_name) {
   });
 }
 
+double rails_of_nic(const Hardware& hardware) {
+  const HardwareFacts* facts = find_hardware_facts(hardware.name);
+  if (!facts || facts->nic_limit.value <= 0 || hardware.rail_rate.value <= 0) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return facts->nic_limit.value * 8 / hardware.rail_rate.value;
+}
+
 std::vector<std::string> hardware_fact_names() {
   std::vector<std::string> names;
   for (const auto& list : {hardware_facts(), other_hardware_facts()}) {
@@ -217,4 +227,4 @@ std::vector<std::string> hardware_fact_names() {
   return names;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -11,7 +11,7 @@
 
 #include "yoke/spec/hardware.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 struct Figure {
   double value = 0;  // SI: bytes, bytes/s, FLOP/s, W; 0: the machine has none of it
@@ -51,6 +51,9 @@ std::span<const HardwareFacts> other_hardware_facts();  // those of public table
 const HardwareFacts* find_hardware_facts(std::string_view name);
 // By what NVML calls the GPU: "NVIDIA B300 SXM6 AC". Null when unknown.
 const HardwareFacts* find_hardware_facts_by_gpu(std::string_view gpu_name);
+// How many rails' worth all NICs of such a machine carry together in one direction: 2 on a Spark, however many of its
+// four rails are cabled. Infinite where that is not known.
+double rails_of_nic(const Hardware& hardware);
 std::vector<std::string> hardware_fact_names();  // with aliases, for suggestions
 
-}  // namespace yoke
+}  // namespace yoke::spec

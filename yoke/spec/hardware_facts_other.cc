@@ -4,7 +4,7 @@
 
 #include "yoke/spec/hardware_facts.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 using namespace literals;
@@ -30,7 +30,7 @@ constexpr Hardware node_of(std::string_view name, std::string_view title, std::s
           .gpus = gpus,
           .gpu_memory = memory,
           .gpu_memory_bandwidth = bandwidth,
-          .half_rate = rate,
+          .rail_rate = rate,
           .management_rate = 10_Gbps};
 }
 
@@ -65,7 +65,7 @@ HardwareFacts facts_of(const OtherGpu& gpu) {
           .gpu_power = figure(gpu.power),
           .idle_power = {300 + 60 * gpus, "assumed: 300 W and 60 W a GPU"},
           .load_power = {800 + 1.15 * gpu.power * gpus, "assumed: 800 W and 1.15 times the GPUs"},
-          .nic_limit = {gpus * gpu.hardware.half_rate.value / 8, "one NIC for each GPU assumed"},
+          .nic_limit = {gpus * gpu.hardware.rail_rate.value / 8, "one NIC for each GPU assumed"},
           .rails = gpu.hardware.gpus,
           .ports = gpu.hardware.gpus};
 }
@@ -81,4 +81,4 @@ std::span<const HardwareFacts> other_hardware_facts() {
   return kFacts;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

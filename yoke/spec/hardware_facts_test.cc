@@ -8,7 +8,7 @@
 #include "yoke/base/json.h"
 #include "yoke/spec/image_facts.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 TEST(HardwareFacts, EveryFigureHasASource) {
@@ -33,7 +33,7 @@ TEST(HardwareFacts, AreThoseOfTheCatalogueThatChecksUse) {
     const auto memory = static_cast<double>(hardware.gpu_memory.value);
     EXPECT_NEAR(facts->memory.value, memory, 0.03 * memory) << hardware.name << ": units differ by so much";
     EXPECT_EQ(facts->bandwidth.value, hardware.gpu_memory_bandwidth.value) << hardware.name;
-    EXPECT_EQ(facts->rails * hardware.half_rate.value / 8, facts->nic_limit.value) << hardware.name;
+    EXPECT_EQ(facts->rails * hardware.rail_rate.value / 8, facts->nic_limit.value) << hardware.name;
   }
 }
 
@@ -82,4 +82,4 @@ TEST(ImageFacts, AConfigOfTransformerSizesGivesTheSameModel) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::spec

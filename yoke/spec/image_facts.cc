@@ -6,7 +6,7 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 constexpr std::int64_t kFluxParameters = 11'901'408'320;  // with the guidance embedder
@@ -57,7 +57,7 @@ std::int64_t size_of(const Document& config, std::string_view key) {
     throw Error(ErrorCode::kInvalid, fmt::format("{}: the key '{}' is missing", config.where, key),
                 "is this the transformer/config.json of a FLUX.1 folder?");
   }
-  const auto value = from_document<std::int64_t>(*found);
+  const auto value = from_json<std::int64_t>(*found);
   if (value < 1 || value > 65536) refuse_field(*found, "a number from 1 to 65536");
   return value;
 }
@@ -127,4 +127,4 @@ ImageModelFacts image_facts_from_config(const Document& config) {
   return model;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -8,7 +8,7 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 struct ImagePart {
   std::string name;  // "transformer", "text encoder 2 (T5-XXL)"
@@ -45,4 +45,4 @@ std::int64_t image_parameters(const ImageModelFacts& model);
 // for another class than FluxTransformer2DModel.
 ImageModelFacts image_facts_from_config(const Document& config);
 
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -5,10 +5,8 @@
 #include <tuple>
 
 #include "yoke/base/fields.h"
-#include "yoke/base/ip_fields.h"
-#include "yoke/spec/machine_fields.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 constexpr auto enum_names(GidType) {
   return std::array{std::pair{"RoCE v1", GidType::kRoceV1}, std::pair{"RoCE v2", GidType::kRoceV2}};
@@ -19,6 +17,23 @@ constexpr auto enum_names(InterfaceKind) {
                     std::pair{"wifi", InterfaceKind::kWifi},         std::pair{"bridge", InterfaceKind::kBridge},
                     std::pair{"bond", InterfaceKind::kBond},         std::pair{"virtual", InterfaceKind::kVirtual},
                     std::pair{"other", InterfaceKind::kOther}};
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, NcclBuild& build) {
+  visit.required("path", build.path);
+  visit.optional("version", build.version);
+  visit.optional("build_id", build.build_id);
+  visit.optional("size", build.size);
+  visit.optional("architectures", build.architectures);
+  visit.optional("ptx", build.ptx);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, NetworkSetting& setting) {
+  visit.required("name", setting.name);
+  visit.required("value", setting.value);
+  visit.required("where", setting.where);
 }
 
 template <class Visitor>
@@ -75,18 +90,64 @@ void visit_fields(Visitor& visit, Gpu& gpu) {
   visit.optional("clock_mhz_max", gpu.clock_mhz_max);
   visit.optional("power_w", gpu.power_w);
   visit.optional("power_limit_w", gpu.power_limit_w);
+  visit.optional("power_limit_default_w", gpu.power_limit_default_w);
   visit.optional("temperature_c", gpu.temperature_c);
   visit.optional("utilization_percent", gpu.utilization_percent);
   visit.optional("clock_limits", gpu.clock_limits);
   visit.optional("nvlinks", gpu.nvlinks);
   visit.optional("nvlinks_active", gpu.nvlinks_active);
+  visit.optional("nvlink_errors", gpu.nvlink_errors);
+  visit.optional("nvlink_errors_rising", gpu.nvlink_errors_rising);
+  visit.optional("nvlink_recoveries", gpu.nvlink_recoveries);
+  visit.optional("fabric_state", gpu.fabric_state);
+  visit.optional("ecc_uncorrected", gpu.ecc_uncorrected);
+  visit.optional("ecc_uncorrected_total", gpu.ecc_uncorrected_total);
+  visit.optional("row_remap_pending", gpu.row_remap_pending);
+  visit.optional("row_remap_failed", gpu.row_remap_failed);
+  visit.optional("iommu", gpu.iommu);
   visit.optional("processes", gpu.processes);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, PortCounter& counter) {
+  visit.required("name", counter.name);
+  visit.required("value", counter.value);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, KernelSetting& setting) {
+  visit.required("name", setting.name);
+  visit.required("value", setting.value);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, FabricManager& manager) {
+  visit.required("installed", manager.installed);
+  visit.required("running", manager.running);
+  visit.optional("version", manager.version);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, XidLine& xid) {
+  visit.required("number", xid.number);
+  visit.required("pci_address", xid.pci_address);
+  visit.required("line", xid.line);
+  visit.optional("count", xid.count);
 }
 
 template <class Visitor>
 void visit_fields(Visitor& visit, DeviceTopology& topology) {
   visit.required("devices", topology.devices);
   visit.required("paths", topology.paths);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, CableModule& module) {
+  visit.required("form", module.form);
+  visit.required("medium", module.medium);
+  visit.required("vendor", module.vendor);
+  visit.required("part_number", module.part_number);
+  visit.optional("length_m", module.length_m);
 }
 
 template <class Visitor>
@@ -109,7 +170,10 @@ void visit_fields(Visitor& visit, NetworkInterface& interface) {
   visit.optional("numa_node", interface.numa_node);
   visit.optional("rdma_device", interface.rdma_device);
   visit.optional("port", interface.port);
-  visit.optional("half", interface.half);
+  visit.optional("rail", interface.rail);
+  visit.optional("module", interface.module);
+  visit.optional("flow_control", interface.flow_control);
+  visit.optional("dscp", interface.dscp);
 }
 
 template <class Visitor>
@@ -145,6 +209,9 @@ void visit_fields(Visitor& visit, RdmaDevice& device) {
   visit.optional("adapter", device.adapter);
   visit.optional("gids", device.gids);
   visit.optional("gid_index", device.gid_index);
+  visit.optional("iommu", device.iommu);
+  visit.optional("bridges", device.bridges);
+  visit.optional("counters", device.counters);
 }
 
 template <class Visitor>
@@ -162,6 +229,7 @@ void visit_fields(Visitor& visit, Containers& containers) {
   visit.required("gpu", containers.gpu);
   visit.optional("inside", containers.inside);
   visit.optional("rdma_access", containers.rdma_access);
+  visit.optional("gpu_access", containers.gpu_access);
 }
 
 template <class Visitor>
@@ -200,10 +268,27 @@ void visit_fields(Visitor& visit, Machine& machine) {
   visit.optional("ip_forward", machine.ip_forward);
   visit.optional("firewall", machine.firewall);
   visit.required("time", machine.time);
+  visit.optional("allocation", machine.allocation);
+  visit.optional("open_driver", machine.open_driver);
+  visit.optional("modules", machine.modules);
+  visit.optional("kernel_command_line", machine.kernel_command_line);
+  visit.optional("sysctl", machine.sysctl);
+  visit.optional("acs_redirects", machine.acs_redirects);
+  visit.optional("fabric_manager", machine.fabric_manager);
+  visit.optional("xids", machine.xids);
 }
 
+Document to_json(const FabricManager& manager) { return write_fields(manager); }
+void from_json(const Document& document, FabricManager& manager) { read_fields(document, manager); }
+Document to_json(const XidLine& xid) { return write_fields(xid); }
+void from_json(const Document& document, XidLine& xid) { read_fields(document, xid); }
+
+Document to_json(const NcclBuild& build) { return write_fields(build); }
+void from_json(const Document& document, NcclBuild& build) { read_fields(document, build); }
+Document to_json(const NetworkSetting& setting) { return write_fields(setting); }
+void from_json(const Document& document, NetworkSetting& setting) { read_fields(document, setting); }
 Document to_json(const Machine& machine) { return write_fields(machine); }
-Machine machine_from_json(const Document& document) { return read_fields<Machine>(document); }
+void from_json(const Document& document, Machine& machine) { read_fields(document, machine); }
 
 const NetworkInterface* find_interface(const Machine& machine, std::string_view name) {
   for (const NetworkInterface& interface : machine.interfaces) {
@@ -222,12 +307,12 @@ const RdmaDevice* find_rdma_device(const Machine& machine, std::string_view name
 std::vector<const NetworkInterface*> fast_interfaces(const Machine& machine) {
   std::vector<const NetworkInterface*> fast;
   for (const NetworkInterface& interface : machine.interfaces) {
-    if (interface.port && interface.half) fast.push_back(&interface);
+    if (interface.port && interface.rail) fast.push_back(&interface);
   }
   std::sort(fast.begin(), fast.end(), [](const NetworkInterface* a, const NetworkInterface* b) {
-    return std::tie(*a->port, *a->half) < std::tie(*b->port, *b->half);
+    return std::tie(*a->port, *a->rail) < std::tie(*b->port, *b->rail);
   });
   return fast;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

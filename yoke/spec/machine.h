@@ -11,7 +11,7 @@
 #include "yoke/base/ip.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 struct Cpu {
   std::string model;         // "10x Cortex-X925 + 10x Cortex-A725"
@@ -67,13 +67,31 @@ struct Gpu {
   std::optional<int> clock_mhz_max;
   std::optional<double> power_w;
   std::optional<double> power_limit_w;
+  std::optional<double> power_limit_default_w;  // the model's own
   std::optional<int> temperature_c;
   std::optional<int> utilization_percent;
   std::vector<std::string> clock_limits;  // what holds the clock down now: "power cap", "thermal", …
   std::optional<int> nvlinks;
   std::optional<int> nvlinks_active;
+  std::optional<std::int64_t> nvlink_errors = {};  // CRC errors and replays of all links, since the driver started
+  std::optional<std::int64_t> nvlink_errors_rising = {};  // of these, what came while the machine was probed
+  std::optional<std::int64_t> nvlink_recoveries = {};     // how often a link was trained again
+  std::optional<std::string> fabric_state = {};  // with the NVSwitches: "completed", "in progress", "not started"
+  std::optional<std::int64_t> ecc_uncorrected =
+      {};  // memory errors that could not be corrected, since the driver started
+  std::optional<std::int64_t> ecc_uncorrected_total = {};  // in its life
+  std::optional<bool> row_remap_pending = {};              // a bad row of memory is replaced at the next reset
+  std::optional<bool> row_remap_failed = {};               // no spare row is left
+  std::optional<std::string> iommu = {};                   // how the IOMMU treats it: "identity", "DMA", "DMA-FQ"
   std::vector<GpuProcess> processes;
   friend bool operator==(const Gpu&, const Gpu&) = default;
+};
+
+// A counter of a port since its driver started, by the kernel's name: "link_downed", "packet_seq_err".
+struct PortCounter {
+  std::string name;
+  std::int64_t value = 0;
+  friend bool operator==(const PortCounter&, const PortCounter&) = default;
 };
 
 // How near devices are to each other, in nvidia-smi's words: X itself, NV18 by that many NVLinks, PIX below one PCIe
@@ -85,6 +103,16 @@ struct DeviceTopology {
 };
 
 enum class InterfaceKind { kLoopback, kEthernet, kWifi, kBridge, kBond, kVirtual, kOther };
+
+// What the module at this end of the cable says of itself.
+struct CableModule {
+  std::string form;    // "QSFP28", "QSFP112", "SFP"
+  std::string medium;  // "copper", "active copper", "optical"
+  std::string vendor;
+  std::string part_number;
+  std::optional<double> length_m;  // of a cable; the standards before CMIS know whole metres only
+  friend bool operator==(const CableModule&, const CableModule&) = default;
+};
 
 struct NetworkInterface {
   std::string name;
@@ -104,10 +132,16 @@ struct NetworkInterface {
   std::optional<PcieLink> pcie;
   std::optional<int> numa_node;
   std::optional<std::string> rdma_device;
-  // Of a function with an RDMA device: which port of the machine, and which half of it. Halves are functions at the
-  // same place of different PCI domains on one adapter; a port that is one function has only half A.
+  // Of a function with an RDMA device: which port of the machine, and which half of it. Rails are functions at the
+  // same place of different PCI domains on one adapter; a port that is one function has only rail A.
   std::optional<int> port;
-  std::optional<std::string> half;
+  std::optional<std::string> rail;
+  std::optional<CableModule> module = {};  // absent: no cable, or no right to ask
+  // Priorities with priority flow control (PFC): "3", "none"; absent: the driver does not tell.
+  std::optional<std::string> flow_control = {};
+  // The priority of packets by their DSCP: "usual" is DSCP / 8, "26:5" what differs from it; "none": by VLAN tag, so
+  // that packets without one have priority 0. Absent: the driver does not tell.
+  std::optional<std::string> dscp = {};
   friend bool operator==(const NetworkInterface&, const NetworkInterface&) = default;
 };
 
@@ -141,10 +175,13 @@ struct RdmaDevice {
   std::optional<std::string> interface;
   std::optional<std::string> pci_address;
   std::optional<std::string> firmware;
-  std::optional<std::string> board;    // "MT_0000000970": which product of its maker
-  std::optional<std::string> adapter;  // the system image GUID, the same for all functions of one card
-  std::vector<GidEntry> gids;          // those in use
-  std::optional<int> gid_index;        // the RoCE v2 entry of the interface's IPv4 address: what NCCL must use now
+  std::optional<std::string> board;        // "MT_0000000970": which product of its maker
+  std::optional<std::string> adapter;      // the system image GUID, the same for all functions of one card
+  std::vector<GidEntry> gids;              // those in use
+  std::optional<int> gid_index;            // the RoCE v2 entry of the interface's IPv4 address: what NCCL must use now
+  std::optional<std::string> iommu = {};   // as of Gpu
+  std::optional<int> bridges = {};         // PCI bridges above it
+  std::vector<PortCounter> counters = {};  // those above zero that tell of faults or traffic
   friend bool operator==(const RdmaDevice&, const RdmaDevice&) = default;
 };
 
@@ -157,6 +194,8 @@ struct NcclBuild {
   std::vector<std::string> ptx;            // code that the driver compiles for later GPUs: "compute_120"
   friend bool operator==(const NcclBuild&, const NcclBuild&) = default;
 };
+Document to_json(const NcclBuild& build);
+void from_json(const Document& document, NcclBuild& build);
 
 // A variable of NCCL, UCX, Gloo or Open MPI that is set on this machine.
 struct NetworkSetting {
@@ -165,6 +204,35 @@ struct NetworkSetting {
   std::string where;  // "environment", "/etc/nccl.conf"
   friend bool operator==(const NetworkSetting&, const NetworkSetting&) = default;
 };
+Document to_json(const NetworkSetting& setting);
+void from_json(const Document& document, NetworkSetting& setting);
+
+// A setting of the kernel: "kernel.numa_balancing" is "1".
+struct KernelSetting {
+  std::string name, value;
+  friend bool operator==(const KernelSetting&, const KernelSetting&) = default;
+};
+
+// NVIDIA's service that joins the GPUs of a server through its NVSwitches.
+struct FabricManager {
+  bool installed = false;
+  bool running = false;
+  std::optional<std::string> version;  // must be the driver's
+  friend bool operator==(const FabricManager&, const FabricManager&) = default;
+};
+Document to_json(const FabricManager& manager);
+void from_json(const Document& document, FabricManager& manager);
+
+// A line of the kernel log in which the driver reports an error of a GPU: "NVRM: Xid (PCI:0000:1b:00): 79, …".
+struct XidLine {
+  int number = 0;
+  std::string pci_address;  // "0000:1b:00"
+  std::string line;
+  int count = 1;  // of this number on this GPU; the line is the last
+  friend bool operator==(const XidLine&, const XidLine&) = default;
+};
+Document to_json(const XidLine& xid);
+void from_json(const Document& document, XidLine& xid);
 
 struct DgxRelease {
   std::optional<std::string> name;      // "DGX Spark"
@@ -176,10 +244,11 @@ struct DgxRelease {
 };
 
 struct Containers {
-  std::vector<std::string> runtimes;     // "docker", "podman", "containerd"
-  bool gpu = false;                      // NVIDIA's runtime or a CDI description is set up
-  std::optional<std::string> inside;     // we are in one ourselves: "docker"
-  std::vector<std::string> rdma_access;  // what there is of /dev/infiniband: "rdma_cm", "uverbs0"
+  std::vector<std::string> runtimes;         // "docker", "podman", "containerd"
+  bool gpu = false;                          // NVIDIA's runtime or a CDI description is set up
+  std::optional<std::string> inside;         // we are in one ourselves: "docker"
+  std::vector<std::string> rdma_access;      // what there is of /dev/infiniband: "rdma_cm", "uverbs0"
+  std::vector<std::string> gpu_access = {};  // the GPUs' files in /dev: "nvidia0"
   friend bool operator==(const Containers&, const Containers&) = default;
 };
 
@@ -218,6 +287,14 @@ struct Machine {
   std::optional<bool> ip_forward;
   std::optional<std::string> firewall;  // one that is switched on: "ufw", "firewalld"
   TimeState time;
+  std::optional<std::string> allocation = {};  // of a job that we are in: "Slurm job 4711"
+  std::optional<bool> open_driver = {};        // NVIDIA's kernel module is the open one
+  std::vector<std::string> modules = {};       // of the kernel, among those that matter here; empty: not known
+  std::optional<std::string> kernel_command_line = {};
+  std::vector<KernelSetting> sysctl = {};       // among those that matter here
+  std::vector<std::string> acs_redirects = {};  // PCI bridges between a GPU and its NIC that send all through the root
+  std::optional<FabricManager> fabric_manager = {};  // absent: not known
+  std::vector<XidLine> xids = {};                    // since the machine started
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
@@ -225,7 +302,7 @@ struct Machine {
 inline constexpr int kMachineSchema = 1;
 
 Document to_json(const Machine& machine);
-Machine machine_from_json(const Document& document);
+void from_json(const Document& document, Machine& machine);
 
 // Look-ups that every reader of a Machine needs; null where there is none.
 const NetworkInterface* find_interface(const Machine& machine, std::string_view name);
@@ -233,4 +310,4 @@ const RdmaDevice* find_rdma_device(const Machine& machine, std::string_view name
 // The interfaces with a port and a half, ordered by these: port 0 half A, port 0 half B, port 1 half A, …
 std::vector<const NetworkInterface*> fast_interfaces(const Machine& machine);
 
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -7,7 +7,7 @@
 #include "yoke/base/json.h"
 #include "yoke/spec/finding.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 std::string text() { return *rc::gen::container<std::string>(rc::gen::inRange<char>(0, 127)); }
@@ -80,7 +80,7 @@ NetworkInterface random_interface() {
           .numa_node = maybe(number),
           .rdma_device = maybe(text),
           .port = maybe(number),
-          .half = maybe(text)};
+          .rail = maybe(text)};
 }
 
 RdmaDevice random_rdma_device() {
@@ -173,18 +173,18 @@ Machine random_machine() {
 
 RC_GTEST_PROP(Machine, PrintedAsJsonIsReadBackTheSame, ()) {
   const Machine machine = random_machine();
-  RC_ASSERT(machine_from_json(parse_json(print_json(to_json(machine)), "x")) == machine);
+  RC_ASSERT(from_json<Machine>(parse_json(print_json(to_json(machine)), "x")) == machine);
 }
 
 RC_GTEST_PROP(Finding, PrintedAsJsonIsReadBackTheSame, ()) {
   const Finding finding{.rule = text(),
-                        .severity = *rc::gen::element(Severity::kNote, Severity::kWarning, Severity::kFault),
+                        .severity = *rc::gen::element(Severity::kInfo, Severity::kWarning, Severity::kError),
                         .node = maybe(text),
                         .what = text(),
                         .evidence = text(),
                         .consequence = text(),
                         .fix = text()};
-  RC_ASSERT(finding_from_json(parse_json(print_json(to_json(finding)), "x")) == finding);
+  RC_ASSERT(from_json<Finding>(parse_json(print_json(to_json(finding)), "x")) == finding);
 }
 
 TEST(Machine, FromJsonNamesThePathOfWhatIsWrong) {
@@ -195,20 +195,20 @@ TEST(Machine, FromJsonNamesThePathOfWhatIsWrong) {
   std::string broken = printed;
   broken.replace(broken.find("\"NVIDIA GB10\""), 13, "[]");
   try {
-    machine_from_json(parse_json(broken, "probe.json"));
+    from_json<Machine>(parse_json(broken, "probe.json"));
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "probe.json: gpus[0].name: this must be a text, not a list");
   }
 }
 
-TEST(Machine, FastInterfacesAreThoseWithAHalfInTheOrderOfPorts) {
+TEST(Machine, FastInterfacesAreThoseWithARailInTheOrderOfPorts) {
   Machine machine;
-  machine.interfaces = {{.name = "enP2p1s0f1np1", .port = 1, .half = "B"},
+  machine.interfaces = {{.name = "enP2p1s0f1np1", .port = 1, .rail = "B"},
                         {.name = "enP7s7"},
-                        {.name = "enP2p1s0f0np0", .port = 0, .half = "B"},
-                        {.name = "enp1s0f1np1", .port = 1, .half = "A"},
-                        {.name = "enp1s0f0np0", .port = 0, .half = "A"}};
+                        {.name = "enP2p1s0f0np0", .port = 0, .rail = "B"},
+                        {.name = "enp1s0f1np1", .port = 1, .rail = "A"},
+                        {.name = "enp1s0f0np0", .port = 0, .rail = "A"}};
   std::vector<std::string> names;
   for (const NetworkInterface* interface : fast_interfaces(machine)) names.push_back(interface->name);
   EXPECT_EQ(names, (std::vector<std::string>{"enp1s0f0np0", "enP2p1s0f0np0", "enp1s0f1np1", "enP2p1s0f1np1"}));
@@ -218,4 +218,4 @@ TEST(Machine, FastInterfacesAreThoseWithAHalfInTheOrderOfPorts) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::spec

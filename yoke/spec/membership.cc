@@ -3,9 +3,16 @@
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
-#include "yoke/spec/membership_fields.h"
+#include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::spec {
+
+template <class Visitor>
+void visit_fields(Visitor& visit, RailEndpoint& endpoint) {
+  visit.required("rail", endpoint.rail);
+  visit.required("address", endpoint.address);
+  visit.required("port", endpoint.port);
+}
 
 template <class Visitor>
 void visit_fields(Visitor& visit, Member& member) {
@@ -20,23 +27,24 @@ void visit_fields(Visitor& visit, Membership& membership) {
   visit.required("members", membership.members);
 }
 
-Document to_json(const Membership& membership) { return to_document(membership); }
+Document to_json(const RailEndpoint& endpoint) { return write_fields(endpoint); }
+void from_json(const Document& document, RailEndpoint& endpoint) { read_fields(document, endpoint); }
+Document to_json(const Membership& membership) { return write_fields(membership); }
 
-Membership membership_from_json(const Document& document) {
-  Membership membership = from_document<Membership>(document);
+void from_json(const Document& document, Membership& membership) {
+  read_fields(document, membership);
   const auto refuse = [](std::string what) { throw Error(ErrorCode::kInvalid, "membership: " + std::move(what)); };
   if (membership.epoch < 1) refuse(fmt::format("epoch {} is below 1", membership.epoch));
   if (membership.members.empty()) refuse("there are no members");
-  const std::vector<HalfEndpoint>& first = membership.members.front().endpoints;
+  const std::vector<RailEndpoint>& first = membership.members.front().endpoints;
   for (const Member& member : membership.members) {
-    if (member.endpoints.size() != first.size()) refuse(fmt::format("{} has another number of halves", member.node));
+    if (member.endpoints.size() != first.size()) refuse(fmt::format("{} has another number of rails", member.node));
     for (std::size_t i = 0; i < first.size(); ++i) {
-      const HalfEndpoint& endpoint = member.endpoints[i];
-      if (endpoint.half != first[i].half) refuse(fmt::format("{} names its halves otherwise", member.node));
+      const RailEndpoint& endpoint = member.endpoints[i];
+      if (endpoint.rail != first[i].rail) refuse(fmt::format("{} names its rails otherwise", member.node));
       if (endpoint.port < 1 || endpoint.port > 65535) refuse(fmt::format("{}: port {}", member.node, endpoint.port));
     }
   }
-  return membership;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

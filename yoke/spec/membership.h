@@ -6,32 +6,34 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::spec {
 
-// Where a rank listens on one half.
-struct HalfEndpoint {
-  std::string half;     // "A", "B"; "local" where the node has no halves
+// Where a rank listens on one rail.
+struct RailEndpoint {
+  std::string rail;     // "A", "B"; "local" where the node has no rails
   std::string address;  // "192.168.100.1"
   int port = 0;
-  friend bool operator==(const HalfEndpoint&, const HalfEndpoint&) = default;
+  friend bool operator==(const RailEndpoint&, const RailEndpoint&) = default;
 };
 
 struct Member {
   std::string node;                     // ranks of one node exchange through memory
-  std::vector<HalfEndpoint> endpoints;  // in the order of the halves; the same halves for all members
+  std::vector<RailEndpoint> endpoints;  // in the order of the rails; the same rails for all members
   friend bool operator==(const Member&, const Member&) = default;
 };
 
 struct Membership {
   int epoch = 1;
-  std::string token;            // hex; whoever does not know it is a stranger
+  std::string token;            // hex; a rank that does not know it is a stranger
   std::vector<Member> members;  // by rank
   friend bool operator==(const Membership&, const Membership&) = default;
 
   int size() const { return static_cast<int>(members.size()); }
 };
 
+Document to_json(const RailEndpoint& endpoint);
+void from_json(const Document& document, RailEndpoint& endpoint);
 Document to_json(const Membership& membership);
-Membership membership_from_json(const Document& document);  // validates: throws Error(kInvalid)
+void from_json(const Document& document, Membership& membership);  // validates: throws Error(kInvalid)
 
-}  // namespace yoke
+}  // namespace yoke::spec

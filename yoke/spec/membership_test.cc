@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 Membership two_sparks() {
@@ -17,13 +17,13 @@ Membership two_sparks() {
 
 TEST(Membership, ReadsBackWhatItWrote) {
   const Membership before = two_sparks();
-  EXPECT_EQ(membership_from_json(parse_json(print_json(to_json(before)), "test")), before);
+  EXPECT_EQ(from_json<Membership>(parse_json(print_json(to_json(before)), "test")), before);
 }
 
 TEST(Membership, RefusesWhatNoGroupCanBe) {
   const auto refused = [](Membership wrong) {
     try {
-      membership_from_json(to_json(wrong));
+      from_json<Membership>(to_json(wrong));
     } catch (const Error& error) {
       return error.code() == ErrorCode::kInvalid;
     }
@@ -40,7 +40,7 @@ TEST(Membership, RefusesWhatNoGroupCanBe) {
   wrong.members[1].endpoints.pop_back();
   EXPECT_TRUE(refused(wrong));
   wrong = two_sparks();
-  wrong.members[1].endpoints[1].half = "A";
+  wrong.members[1].endpoints[1].rail = "A";
   EXPECT_TRUE(refused(wrong));
   wrong = two_sparks();
   wrong.members[0].endpoints[0].port = 70000;
@@ -48,4 +48,4 @@ TEST(Membership, RefusesWhatNoGroupCanBe) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::spec

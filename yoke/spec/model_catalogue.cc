@@ -1,6 +1,6 @@
 #include "yoke/spec/model_catalogue.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 using enum ModelArchitecture;
@@ -80,7 +80,7 @@ constexpr std::array kShapes = {
                .head_width = 32,
                .mlp_width = 768,
                .vocabulary = 2048,
-               .context = 1024,
+               .context = 2048,
                .tied = true},
     sized(kLlama2, "llama-2-7b", {32, 4096, 32, 32, 11008}),
     sized(kLlama2, "llama-2-13b", {40, 5120, 40, 40, 13824}),
@@ -138,6 +138,8 @@ std::string_view class_name(ModelArchitecture architecture) {
       return "Qwen2ForCausalLM";
     case kQwen3:
       return "Qwen3ForCausalLM";
+    case ModelArchitecture::kQwen3Moe:
+      return "Qwen3MoeForCausalLM";
   }
   return "";
 }
@@ -172,8 +174,10 @@ std::array<LinearShape, 7> layer_linears(const ModelShape& shape) {
 std::int64_t count_parameters(const ModelShape& shape) {
   std::int64_t layer = 2 * shape.width + (shape.qk_norm ? 2 * shape.head_width : 0);
   for (const LinearShape& linear : layer_linears(shape)) {
+    if (shape.experts > 0 && linear.module.starts_with("mlp.")) continue;
     layer += linear.outputs * (linear.inputs + (linear.has_bias ? 1 : 0));
   }
+  layer += shape.experts * (shape.width + 3 * shape.width * shape.expert_width);
   const std::int64_t embeddings = (shape.tied ? 1 : 2) * shape.vocabulary * shape.width;
   return embeddings + shape.layers * layer + shape.width;
 }
@@ -182,4 +186,4 @@ std::int64_t count_kv_values_per_token(const ModelShape& shape) {
   return 2 * shape.layers * shape.kv_heads * shape.head_width;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

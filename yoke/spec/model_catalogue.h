@@ -14,14 +14,14 @@
 #include <utility>
 #include <vector>
 
-namespace yoke {
+namespace yoke::spec {
 
 // By the "model_type" of config.json.
-enum class ModelArchitecture { kLlama, kMistral, kQwen2, kQwen3 };
+enum class ModelArchitecture { kLlama, kMistral, kQwen2, kQwen3, kQwen3Moe };
 constexpr auto enum_names(ModelArchitecture) {
   using A = ModelArchitecture;
   return std::array{std::pair{"llama", A::kLlama}, std::pair{"mistral", A::kMistral}, std::pair{"qwen2", A::kQwen2},
-                    std::pair{"qwen3", A::kQwen3}};
+                    std::pair{"qwen3", A::kQwen3}, std::pair{"qwen3_moe", A::kQwen3Moe}};
 }
 std::string_view to_string(ModelArchitecture architecture);
 std::string_view class_name(ModelArchitecture architecture);  // "LlamaForCausalLM", as transformers names it
@@ -45,6 +45,9 @@ struct ModelShape {
   std::int64_t kv_heads = 0;
   std::int64_t head_width = 0;
   std::int64_t mlp_width = 0;
+  std::int64_t experts = 0;       // of a layer; 0: none, the MLP is dense
+  std::int64_t experts_used = 0;  // by each token
+  std::int64_t expert_width = 0;  // of an expert's MLP
   std::int64_t vocabulary = 0;
   std::int64_t context = 0;
   bool tied = false;      // the head is the embedding
@@ -70,8 +73,8 @@ struct LinearShape {
 };
 std::array<LinearShape, 7> layer_linears(const ModelShape& shape);
 
-std::int64_t count_parameters(const ModelShape& shape);
+std::int64_t count_parameters(const ModelShape& shape);  // where there are experts, as if every layer had them
 // Keys and values of one token in all layers; times the bytes of one makes the cache.
 std::int64_t count_kv_values_per_token(const ModelShape& shape);
 
-}  // namespace yoke
+}  // namespace yoke::spec

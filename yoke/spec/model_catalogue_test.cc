@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 TEST(ModelCatalogue, ParameterSumsAreThePublishedTotals) {
@@ -48,4 +48,4 @@ TEST(ModelCatalogue, ShapesHoldTogetherAndNamesAreUnique) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::spec

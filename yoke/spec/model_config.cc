@@ -5,10 +5,10 @@
 
 #include "yoke/base/fields.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
-constexpr std::int64_t kSizeMost = std::int64_t{1} << 24;  // of any extent: far beyond every model, and no overflow
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;  // of any extent: far beyond every model, and no overflow
 
 const Document* present(const Document& map, std::string_view key) {
   const Document* const found = map.find(key);
@@ -18,7 +18,7 @@ const Document* present(const Document& map, std::string_view key) {
 template <class T>
 T value_or(const Document& map, std::string_view key, T otherwise) {
   const Document* const found = present(map, key);
-  return found != nullptr ? from_document<T>(*found) : otherwise;
+  return found != nullptr ? from_json<T>(*found) : otherwise;
 }
 
 std::int64_t positive(const Document& config, std::string_view key, std::optional<std::int64_t> otherwise = {}) {
@@ -28,8 +28,8 @@ std::int64_t positive(const Document& config, std::string_view key, std::optiona
     throw Error(ErrorCode::kInvalid, fmt::format("{}: the key '{}' is missing", config.where, key),
                 "is this the config.json of a language model?");
   }
-  const auto value = from_document<std::int64_t>(*found);
-  if (value < 1 || value > kSizeMost) refuse_field(*found, fmt::format("a number from 1 to {}", kSizeMost));
+  const auto value = from_json<std::int64_t>(*found);
+  if (value < 1 || value > kMaxSize) refuse_field(*found, fmt::format("a number from 1 to {}", kMaxSize));
   return value;
 }
 
@@ -50,7 +50,7 @@ double positive_real(const Document& map, std::string_view key, double otherwise
 ModelArchitecture read_architecture(const Document& config) {
   std::string name;
   if (const Document* const classes = present(config, "architectures")) {
-    const auto names = from_document<std::vector<std::string>>(*classes);
+    const auto names = from_json<std::vector<std::string>>(*classes);
     if (!names.empty()) name = names.front();
   }
   const auto type = value_or<std::string>(config, "model_type", "");
@@ -78,6 +78,16 @@ void read_rope(const Document& config, ModelShape& shape) {
   rope.high_frequency_factor = positive_real(*scaling, "high_freq_factor", rope.high_frequency_factor);
   rope.original_context = positive(*scaling, "original_max_position_embeddings", rope.original_context);
   shape.rope_scaling = rope;
+}
+
+void read_experts(const Document& config, ModelShape& shape) {
+  shape.experts = positive(config, "num_experts");
+  shape.experts_used = positive(config, "num_experts_per_tok");
+  shape.expert_width = positive(config, "moe_intermediate_size");
+  if (shape.experts_used > shape.experts) {
+    throw Error(ErrorCode::kInvalid, fmt::format("{}: a token cannot use {} of {} experts", config.where,
+                                                 shape.experts_used, shape.experts));
+  }
 }
 
 void check_heads(const Document& config, const ModelShape& shape) {
@@ -121,7 +131,8 @@ ModelShape model_shape_from_config(const Document& config) {
   shape.heads = positive(config, "num_attention_heads");
   shape.kv_heads = positive(config, "num_key_value_heads", shape.heads);
   // What transformers takes where the key is absent.
-  const bool qwen3 = shape.architecture == ModelArchitecture::kQwen3;
+  const bool has_experts = shape.architecture == ModelArchitecture::kQwen3Moe;
+  const bool qwen3 = shape.architecture == ModelArchitecture::kQwen3 || has_experts;
   shape.head_width = positive(config, "head_dim", qwen3 ? 128 : shape.width / shape.heads);
   shape.mlp_width = positive(config, "intermediate_size");
   shape.vocabulary = positive(config, "vocab_size");
@@ -131,6 +142,7 @@ ModelShape model_shape_from_config(const Document& config) {
   shape.qkv_bias = shape.architecture == ModelArchitecture::kQwen2 || value_or(config, "attention_bias", false);
   shape.qk_norm = qwen3;
   shape.norm_epsilon = positive_real(config, "rms_norm_eps", 1e-6);
+  if (has_experts) read_experts(config, shape);
   read_rope(config, shape);
   check_heads(config, shape);
   return shape;
@@ -155,12 +167,19 @@ Document config_of_model_shape(const ModelShape& shape) {
   config.add("use_cache", Document::boolean(true));
   config.add("tie_word_embeddings", Document::boolean(shape.tied));
   config.add("attention_dropout", Document::number(0.0));
-  if (shape.architecture == ModelArchitecture::kLlama || shape.architecture == ModelArchitecture::kQwen3) {
+  const bool has_experts = shape.architecture == ModelArchitecture::kQwen3Moe;
+  const bool is_qwen3 = shape.architecture == ModelArchitecture::kQwen3 || has_experts;
+  if (has_experts) {
+    config.add("num_experts", number(shape.experts));
+    config.add("num_experts_per_tok", number(shape.experts_used));
+    config.add("moe_intermediate_size", number(shape.expert_width));
+  }
+  if (shape.architecture == ModelArchitecture::kLlama || is_qwen3) {
     config.add("attention_bias", Document::boolean(shape.qkv_bias));
   }
   if (shape.architecture == ModelArchitecture::kLlama) config.add("mlp_bias", Document::boolean(false));
   if (shape.architecture != ModelArchitecture::kLlama) config.add("sliding_window", Document::null());
-  if (shape.architecture == ModelArchitecture::kQwen2 || shape.architecture == ModelArchitecture::kQwen3) {
+  if (shape.architecture == ModelArchitecture::kQwen2 || is_qwen3) {
     config.add("use_sliding_window", Document::boolean(false));
     config.add("max_window_layers", number(shape.layers));
   }
@@ -168,4 +187,4 @@ Document config_of_model_shape(const ModelShape& shape) {
   return config;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

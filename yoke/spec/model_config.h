@@ -3,7 +3,7 @@
 #include "yoke/base/document.h"
 #include "yoke/spec/model_catalogue.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 // The shape that a model folder's config.json describes. kUnsupported for another architecture than those of
 // ModelArchitecture (the hint lists them), kInvalid where sizes are missing or make no sense. Rope scalings other than
@@ -14,4 +14,4 @@ ModelShape model_shape_from_config(const Document& config);
 // transformers 5 and that of before, so that any reader finds its own.
 Document config_of_model_shape(const ModelShape& shape);
 
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -6,7 +6,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 constexpr const char* kSmall = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 64,
@@ -71,21 +71,21 @@ TEST_P(ModelConfigRefuses, WithAClearMessage) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Configs, ModelConfigRefuses,
-    testing::Values(
-        Refused{"AnotherArchitecture", R"({"architectures": ["GPT2LMHeadModel"]})", ErrorCode::kUnsupported,
-                "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM"},
-        Refused{"MixtureOfExperts", R"({"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe"})",
-                ErrorCode::kUnsupported, "'Qwen3MoeForCausalLM'"},
-        Refused{"NoArchitecture", "{}", ErrorCode::kInvalid, "neither 'architectures' nor 'model_type'"},
-        Refused{"AList", "[]", ErrorCode::kInvalid, "a JSON object"},
-        Refused{"NoWidth", without(kSmall, "\"hidden_size\""), ErrorCode::kInvalid, "'hidden_size' is missing"},
-        Refused{"NegativeVocabulary", R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+    testing::Values(Refused{"AnotherArchitecture", R"({"architectures": ["GPT2LMHeadModel"]})", ErrorCode::kUnsupported,
+                            "LlamaForCausalLM, MistralForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM"},
+                    Refused{"MixtureOfExperts", R"({"architectures": ["MixtralForCausalLM"], "model_type": "mixtral"})",
+                            ErrorCode::kUnsupported, "'MixtralForCausalLM'"},
+                    Refused{"NoArchitecture", "{}", ErrorCode::kInvalid, "neither 'architectures' nor 'model_type'"},
+                    Refused{"AList", "[]", ErrorCode::kInvalid, "a JSON object"},
+                    Refused{"NoWidth", without(kSmall, "\"hidden_size\""), ErrorCode::kInvalid,
+                            "'hidden_size' is missing"},
+                    Refused{"NegativeVocabulary", R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
                 "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": -1})",
-                ErrorCode::kInvalid, "a number from 1"},
-        Refused{"UnevenHeads", with(R"("num_key_value_heads": 3)"), ErrorCode::kInvalid, "cannot share 3"},
-        Refused{"OddHead", with(R"("head_dim": 15)"), ErrorCode::kInvalid, "width 15"},
-        Refused{"ZeroTheta", with(R"("rope_theta": 0)"), ErrorCode::kInvalid, "a positive number"}),
+                            ErrorCode::kInvalid, "a number from 1"},
+                    Refused{"UnevenHeads", with(R"("num_key_value_heads": 3)"), ErrorCode::kInvalid, "cannot share 3"},
+                    Refused{"OddHead", with(R"("head_dim": 15)"), ErrorCode::kInvalid, "width 15"},
+                    Refused{"ZeroTheta", with(R"("rope_theta": 0)"), ErrorCode::kInvalid, "a positive number"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -8,7 +8,7 @@
 
 #include "yoke/base/check.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 std::int64_t attention_parameters(const ModelFacts& m) {
@@ -197,6 +197,15 @@ const ModelFacts* find_model_facts(std::string_view name) {
       std::pair{std::string_view("deepseekv3r1"), std::string_view("deepseekv3")},
       std::pair{std::string_view("gemma327btext"), std::string_view("gemma327b")},
       std::pair{std::string_view("nemogpt7bimproved"), std::string_view("nemogpt7b")},
+      std::pair{std::string_view("llama4scout17b16e"), std::string_view("llama4scout")},
+      std::pair{std::string_view("llama4maverick17b128e"), std::string_view("llama4maverick")},
+      std::pair{std::string_view("minimaxm25"), std::string_view("minimaxm2")},
+      std::pair{std::string_view("kimik25"), std::string_view("kimik2")},
+      std::pair{std::string_view("glm5"), std::string_view("glm52")},
+      std::pair{std::string_view("turing530b"), std::string_view("megatron530b")},
+      std::pair{std::string_view("qwen3coder30ba3b"), std::string_view("qwen330ba3b")},
+      std::pair{std::string_view("qwen25coder7b"), std::string_view("qwen257b")},
+      std::pair{std::string_view("qwen25coder32b"), std::string_view("qwen2532b")},
       std::pair{std::string_view("deepseekv4flash"), std::string_view("deepseekv41flash")}};
   std::string wanted = squeezed(name);
   for (const std::string_view ending : {"instruct", "chat", "it", "base", "hf"}) {
@@ -242,4 +251,4 @@ std::optional<ModelFacts> facts_from_size(std::string_view name) {
   return scaled;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

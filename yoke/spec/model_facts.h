@@ -17,7 +17,7 @@
 #include "yoke/base/document.h"
 #include "yoke/spec/model_catalogue.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 // What a layer without full attention keeps of the past.
 enum class ShortLayers { kNone, kWindow, kState };
@@ -103,4 +103,4 @@ std::optional<ModelFacts> facts_from_size(std::string_view name);
 // where sizes are missing or absurd.
 ModelFacts facts_from_config(const Document& config);
 
-}  // namespace yoke
+}  // namespace yoke::spec

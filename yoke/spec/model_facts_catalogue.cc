@@ -2,7 +2,7 @@
 // model_facts_test.cc; rows whose shape is not known well carry the published totals and say what is guessed.
 #include "yoke/spec/model_facts.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 constexpr const char* kAiconfigurator = "ai-dynamo/aiconfigurator model_configs (copy of the published config.json)";
@@ -134,6 +134,45 @@ ModelFacts glm_45_air() {
           .context = 131072,
           .qkv_bias = true,
           .source = "config of PrimeIntellect/INTELLECT-3-Base (same shape); NeMo Megatron-Bridge docs"};
+}
+
+// Every `step`th layer is a mixture; three layers of four see chunks of 8192 tokens.
+ModelFacts llama4(std::string name, std::int64_t experts, std::int64_t step, std::int64_t context) {
+  constexpr std::int64_t kLayers = 48;
+  return {.name = std::move(name),
+          .layers = kLayers,
+          .width = 5120,
+          .heads = 40,
+          .kv_heads = 8,
+          .head_width = 128,
+          .mlp_width = 16384,
+          .experts = experts,
+          .experts_used = 1,
+          .expert_width = 8192,
+          .shared_experts = 1,
+          .dense_layers = kLayers - kLayers / step,
+          .vocabulary = 202048,
+          .context = context,
+          .short_layers = ShortLayers::kWindow,
+          .full_layers = kLayers / 4,
+          .window = 8192,
+          .source = kSumChecked};
+}
+
+ModelFacts minimax_m2() {
+  return {.name = "minimax-m2",
+          .layers = 62,
+          .width = 3072,
+          .heads = 48,
+          .kv_heads = 8,
+          .head_width = 128,
+          .experts = 256,
+          .experts_used = 8,
+          .expert_width = 1536,
+          .vocabulary = 200064,
+          .context = 196608,
+          .qk_norm = true,
+          .source = kSumChecked};
 }
 
 // A trillion parameters, DeepSeek's form with more experts and fewer heads.
@@ -280,6 +319,9 @@ std::vector<ModelFacts> all_models() {
                                         deepseek_v3(),
                                         deepseek_v41_flash(),
                                         kimi_k2(),
+                                        llama4("llama-4-scout", 16, 1, 10485760),
+                                        llama4("llama-4-maverick", 128, 2, 1048576),
+                                        minimax_m2(),
                                         glm_45_air(),
                                         glm_52(),
                                         gemma3("gemma-3-4b", 34, 2560, 8, 4, 256, 10240),
@@ -304,4 +346,4 @@ std::span<const ModelFacts> model_facts() {
   return kAll;
 }
 
-}  // namespace yoke
+}  // namespace yoke::spec

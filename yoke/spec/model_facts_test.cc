@@ -9,7 +9,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::spec {
 namespace {
 
 const ModelFacts& model(std::string_view name) {
@@ -36,6 +36,11 @@ TEST(ModelFacts, ParameterSumsAreThePublishedTotals) {
   EXPECT_NEAR(static_cast<double>(count_model(model("deepseek-v3")).total), 671'026'419'200.0, 1e5);
   EXPECT_NEAR(static_cast<double>(count_model(model("glm-4.5-air")).total), 106'852'251'264.0, 1e6);
   EXPECT_NEAR(static_cast<double>(count_model(model("kimi-k2")).total), 1.027e12, 0.005e12);
+  EXPECT_NEAR(static_cast<double>(count_model(model("llama-4-scout")).total), 107.8e9, 0.2e9) << "109B with its eyes";
+  EXPECT_NEAR(static_cast<double>(count_model(model("llama-4-scout")).active), 17.2e9, 0.2e9);
+  EXPECT_NEAR(static_cast<double>(count_model(model("llama-4-maverick")).total), 400.7e9, 0.3e9);
+  EXPECT_NEAR(static_cast<double>(count_model(model("minimax-m2")).total), 229e9, 1e9);
+  EXPECT_NEAR(static_cast<double>(count_model(model("minimax-m2")).active), 11.0e9, 0.1e9) << "10B and its embeddings";
 }
 
 TEST(ModelFacts, CachesAreAsLargeAsEnginesCountThem) {
@@ -105,7 +110,22 @@ TEST(ModelFacts, APublishedConfigGivesTheCataloguesSums) {
   EXPECT_EQ(cache_values(vision, 5000), cache_values(model("gemma-3-27b"), 5000));
 }
 
-TEST(ModelFacts, AnUnknownTypeIsPlannedAndSaysWhatIsGuessed) {
+TEST(ModelFacts, ConfigsMayLeaveOutWhatTheirFamilyShares) {
+  const ModelFacts gemma = from_config(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+    "num_hidden_layers": 34, "hidden_size": 2560, "intermediate_size": 10240, "sliding_window": 1024}})");
+  EXPECT_EQ(count_model(gemma).total, count_model(model("gemma-3-4b")).total);
+  EXPECT_EQ(cache_values(gemma, 5000), cache_values(model("gemma-3-4b"), 5000));
+  const ModelFacts llama = from_config(R"({"model_type": "llama4", "text_config": {"model_type": "llama4_text",
+    "num_hidden_layers": 48, "hidden_size": 5120, "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128,
+    "intermediate_size": 8192, "intermediate_size_mlp": 16384, "num_local_experts": 128, "num_experts_per_tok": 1,
+    "interleave_moe_layer_step": 2, "attention_chunk_size": 8192, "vocab_size": 202048}})");
+  EXPECT_EQ(count_model(llama).total, count_model(model("llama-4-maverick")).total);
+  EXPECT_EQ(count_model(llama).active, count_model(model("llama-4-maverick")).active);
+  EXPECT_EQ(cache_values(llama, 20000), cache_values(model("llama-4-maverick"), 20000));
+  EXPECT_TRUE(llama.guesses.empty());
+}
+
+TEST(ModelFacts, AnUnknownTypeIsPlannedAndTheGuessIsReported) {
   const ModelFacts novel = from_config(R"({"model_type": "novel9", "num_hidden_layers": 2, "hidden_size": 64,
     "num_attention_heads": 4, "vocab_size": 100, "layer_types": ["linear_attention", "full_attention"]})");
   EXPECT_EQ(novel.full_layers, 1);
@@ -135,4 +155,4 @@ TEST(ModelFacts, AConfigThatMakesNoSenseIsRefusedWithTheKey) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -1,5 +1,5 @@
 // What an NCCL log (NCCL_DEBUG=INFO) tells of how the ranks talk, as plain data. yoke/check reads it from text and
-// judges it.
+// evaluates it.
 #pragma once
 #include <map>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "yoke/base/ip.h"
 #include "yoke/base/units.h"
 
-namespace yoke {
+namespace yoke::spec {
 
 // A connection's queue pair: "NCCL Dev 0 IbDev 0 Port 1 qpn 576 mtu 3 GID 3 (0/1064A8C0FFFF0000)".
 struct NcclQueue {
@@ -20,6 +20,20 @@ struct NcclQueue {
   std::optional<Ipv4> ipv4;  // of the GID
   bool link_local = false;   // the GID is fe80::
   friend auto operator<=>(const NcclQueue&, const NcclQueue&) = default;
+};
+
+// A channel from one rank to another: "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM".
+struct NcclChannel {
+  int from = 0, to = 0;
+  std::string way;  // "P2P", "SHM", "NET/IB/0"
+  friend auto operator<=>(const NcclChannel&, const NcclChannel&) = default;
+};
+
+// The order in which a ring goes through the ranks of a communicator: "Channel 00/04 : 0 1 3 2".
+struct NcclRing {
+  std::vector<int> ranks;
+  std::string line;
+  friend bool operator==(const NcclRing&, const NcclRing&) = default;
 };
 
 // A line "NCCL WARN …" as it stands, without those that are known to mean nothing.
@@ -43,10 +57,18 @@ struct NcclHost {
   // What the number behind "NET/IB/" stands for, where the log says it: "Made virtual device [4] name=a+b … ndevs=2",
   // or "Using [0]={[0] a:1/RoCE, [1] b:1/RoCE}", is two devices that NCCL uses as one.
   std::map<int, std::vector<std::string>> virtual_devices;
-  bool no_device = false;  // "NET/IB : No device found."
-  std::set<int> ranks;     // those that spoke on this host
+  bool no_device = false;                     // "NET/IB : No device found."
+  std::set<int> ranks;                        // those that spoke on this host
+  std::set<NcclChannel> links;                // at most some
+  std::optional<bool> nvls;                   // NVLink SHARP, as NCCL says of its devices
+  std::set<int> coll_channels;                // as each rank says: "16 coll channels, …"
+  std::set<int> ring_counts, tree_counts;     // "Channel 00/16 : …", and how many one line "Trees …" lists
+  int coll_lines = 0, tree_lines = 0;         // those lines: more than ranks are of several communicators
+  std::map<std::string, std::string> set;     // what NCCL says that the environment or a file sets: NCCL_NET_PLUGIN
+  std::optional<std::string> plugin_failure;  // a plugin's library that could not be loaded
   // Lines of the log as they stand, the first of each kind, for evidence: "no-device", "network", "sockets", "devices",
-  // "provider"; by its way the first channel ("NET/IB/0").
+  // "provider", "nvls", "coll-channels", "rings", "trees", "gpu-direct", "plugin"; by its way the first channel
+  // ("NET/IB/0").
   std::map<std::string, std::string> lines;
   std::map<NcclQueue, std::string> queue_lines;
   friend bool operator==(const NcclHost&, const NcclHost&) = default;
@@ -68,8 +90,13 @@ struct NcclLog {
   std::optional<int> ranks, nodes;     // of the largest communicator
   std::map<std::string, NcclHost> hosts;
   std::optional<std::string> plugin;  // a network plugin's file
-  int route_overrides = 0;            // "Subnet-aware routing: overriding dev"
-  bool listeners_capped = false;      // "ListenerRouting … advertised=2 observed=4"
+  std::map<int, NcclRing> rings;      // by channel, of the communicator with the most ranks
+  // By channel and rank: those that the rank said are above it in the tree, -1 for none. Several communicators number
+  // their ranks alike.
+  std::map<std::pair<int, int>, std::set<int>> tree_parents;
+  std::map<int, std::string> tree_lines;  // by rank, as they stand
+  int route_overrides = 0;                // "Subnet-aware routing: overriding dev"
+  bool listeners_capped = false;          // "ListenerRouting … advertised=2 observed=4"
   bool tree_failed = false;
   bool started = false;               // "Init START": newer releases say so before they begin
   std::string start_line;             // the line that says so
@@ -81,4 +108,4 @@ struct NcclLog {
   friend bool operator==(const NcclLog&, const NcclLog&) = default;
 };
 
-}  // namespace yoke
+}  // namespace yoke::spec

@@ -3,17 +3,8 @@
 #include <array>
 
 #include "yoke/base/fields.h"
-#include "yoke/base/ip_fields.h"
 
-namespace yoke {
-
-// These have their own functions, whose fields are described beside them.
-inline void read_field(const Document& document, Machine& value) { value = machine_from_json(document); }
-inline void write_field(Document& document, const Machine& value) { document = to_json(value); }
-inline void read_field(const Document& document, Cluster& value) { value = cluster_from_json(document); }
-inline void write_field(Document& document, const Cluster& value) { document = to_json(value); }
-inline void read_field(const Document& document, Measurement& value) { value = measurement_from_json(document); }
-inline void write_field(Document& document, const Measurement& value) { document = to_json(value); }
+namespace yoke::spec {
 
 constexpr auto enum_names(NodeFailureKind) {
   return std::array{std::pair{"asks", NodeFailureKind::kAsks}, std::pair{"unreachable", NodeFailureKind::kUnreachable},
@@ -21,7 +12,7 @@ constexpr auto enum_names(NodeFailureKind) {
 }
 
 template <class Visitor>
-void visit_fields(Visitor& visit, PathTrial& path) {
+void visit_fields(Visitor& visit, PathProbe& path) {
   visit.required("interface", path.interface);
   visit.required("peer", path.peer);
   visit.required("peer_address", path.peer_address);
@@ -34,7 +25,7 @@ void visit_fields(Visitor& visit, PathTrial& path) {
 }
 
 template <class Visitor>
-void visit_fields(Visitor& visit, FarTrial& far) {
+void visit_fields(Visitor& visit, RingProbe& far) {
   visit.required("peer", far.peer);
   visit.required("address", far.address);
   visit.optional("reached", far.reached);
@@ -43,9 +34,17 @@ void visit_fields(Visitor& visit, FarTrial& far) {
 }
 
 template <class Visitor>
-void visit_fields(Visitor& visit, NameTrial& name) {
+void visit_fields(Visitor& visit, NameLookup& name) {
   visit.required("name", name.name);
   visit.optional("addresses", name.addresses);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, MemoryCanary& canary) {
+  visit.optional("read", canary.read);
+  visit.optional("taken", canary.taken);
+  visit.optional("record", canary.record);
+  visit.optional("record_date", canary.record_date);
 }
 
 template <class Visitor>
@@ -70,6 +69,8 @@ void visit_fields(Visitor& visit, SurveyedNode& node) {
   visit.optional("forward_exceptions", node.forward_exceptions);
   visit.optional("drops_packets", node.drops_packets);
   visit.optional("clock_ahead", node.clock_ahead);
+  visit.optional("canary", node.canary);
+  visit.optional("setup_files", node.setup_files);
 }
 
 template <class Visitor>
@@ -80,8 +81,8 @@ void visit_fields(Visitor& visit, Survey& facts) {
 }
 
 Document to_json(const Survey& facts) { return write_fields(facts); }
-Survey survey_from_json(const Document& document) { return read_fields<Survey>(document); }
+void from_json(const Document& document, Survey& facts) { read_fields(document, facts); }
 Document to_json(const SurveyedNode& node) { return write_fields(node); }
-SurveyedNode surveyed_node_from_json(const Document& document) { return read_fields<SurveyedNode>(document); }
+void from_json(const Document& document, SurveyedNode& node) { read_fields(document, node); }
 
-}  // namespace yoke
+}  // namespace yoke::spec

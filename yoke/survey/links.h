@@ -1,4 +1,4 @@
-// What the halves between the nodes carry, and what a real all-reduce over them does. Measures, and judges nothing.
+// What the rails between the nodes carry, and what a real all-reduce over them does. Measures, and evaluates nothing.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,29 +12,29 @@
 #include "yoke/rank/transport.h"
 #include "yoke/spec/measurement.h"
 
-namespace yoke {
+namespace yoke::survey {
 
 // Runs a collective with one rank on each node of the cluster, over nodes that are reached already.
-using RunCollective =
-    std::function<CollectiveRun(Transport transport, const CollectiveOptions& options,
-                                const std::vector<std::shared_ptr<Node>>& reached, CollectiveSink* progress)>;
+using RunCollective = std::function<bench::CollectiveRun(
+    rank::Transport transport, const bench::CollectiveOptions& options,
+    const std::vector<std::shared_ptr<fleet::Node>>& reached, bench::CollectiveSink* progress)>;
 
 struct LinkSurveyOptions {
-  MeasureOptions measure = {};
+  link::MeasureOptions measure = {};
   std::string no_collective = {};  // why none is run; empty: one is
   RunCollective run_collective = {};
-  // Whether the all-reduce seems slow: then it is run once more, and the faster one counts.
-  std::function<bool(const LinkTestResult&)> seems_slow = {};
+  // Whether the all-reduce seems slow: then it is run once more, and both are kept.
+  std::function<bool(const link::LinkTestResult&)> seems_slow = {};
 };
 
 // The nodes of all pairs are reached, and of all nodes where a collective is run. The findings are left empty.
-LinkTestResult survey_links(Fleet& fleet, const Cluster& cluster, const std::vector<NodePair>& pairs,
-                            const LinkSurveyOptions& options);
+link::LinkTestResult survey_links(fleet::Fleet& fleet, const spec::Cluster& cluster,
+                                  const std::vector<link::NodePair>& pairs, const LinkSurveyOptions& options);
 
 // The places of the nodes that take part.
-std::vector<int> nodes_in(const std::vector<NodePair>& pairs);
+std::vector<int> nodes_in(const std::vector<link::NodePair>& pairs);
 
-// Why the halves of a cluster cannot be measured, or nothing.
-std::optional<Error> why_not_measured(const Cluster& cluster);
+// Why the rails of a cluster cannot be measured, or nothing.
+std::optional<Error> why_not_measured(const spec::Cluster& cluster);
 
-}  // namespace yoke
+}  // namespace yoke::survey

@@ -7,16 +7,17 @@
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 #include "yoke/probe/probe.h"
+#include "yoke/survey/canary.h"
 #include "yoke/survey/packet_filter.h"
 #include "yoke/survey/trials.h"
 
-namespace yoke {
+namespace yoke::survey {
 namespace {
 
 using namespace literals;
 
 // As the C library resolves it, but with a deadline, which it does not have itself.
-void resolve(NameTrial& trial) {
+void resolve(spec::NameLookup& trial) {
   const auto outcome = try_to([&] { return run({.argv = {"getent", "ahostsv4", trial.name}, .timeout = 2_s}); });
   if (!outcome || !outcome->ok()) return;
   for (const std::string& line : split(outcome->out, '\n')) {
@@ -30,22 +31,28 @@ void resolve(NameTrial& trial) {
 
 }  // namespace
 
-SurveyedNode survey_this_node(const SurveyedNode& questions) {
-  SurveyedNode node = questions;
+spec::SurveyedNode survey_this_node(const spec::SurveyedNode& questions) {
+  spec::SurveyedNode node = questions;
   std::vector<std::future<void>> trials;
-  for (PathTrial& path : node.paths) trials.push_back(std::async(std::launch::async, [&path] { try_path(path); }));
-  for (FarTrial& far : node.far) trials.push_back(std::async(std::launch::async, [&far] { try_far(far); }));
-  for (NameTrial& name : node.names) trials.push_back(std::async(std::launch::async, [&name] { resolve(name); }));
-  node.machine = probe_machine(sources_here());
+  for (spec::PathProbe& path : node.paths)
+    trials.push_back(std::async(std::launch::async, [&path] { try_path(path); }));
+  for (spec::RingProbe& far : node.far) trials.push_back(std::async(std::launch::async, [&far] { try_far(far); }));
+  for (spec::NameLookup& name : node.names)
+    trials.push_back(std::async(std::launch::async, [&name] { resolve(name); }));
+  node.machine = probe::probe_machine(probe::sources_here());
   read_packet_filter(node);
+  for (const std::string_view file : spec::kSetupFiles) {
+    if (DiskTree().exists(file)) node.setup_files.emplace_back(file);
+  }
   if (!node.far.empty()) node.ring_settings = read_ring_settings(DiskTree(), node.paths);
   for (std::future<void>& trial : trials) trial.get();
-  for (PathTrial& path : node.paths) ask_routes(path, *node.machine);
+  for (spec::PathProbe& path : node.paths) ask_routes(path, *node.machine);
+  if (node.canary) node.canary = measure_canary();  // alone, as it takes all cores
   return node;
 }
 
-Document answer_survey(const Document& question, AgentContext&) {
-  return to_json(survey_this_node(surveyed_node_from_json(question)));
+Document answer_survey(const Document& question, agent::AgentContext&) {
+  return spec::to_json(survey_this_node(from_json<spec::SurveyedNode>(question)));
 }
 
-}  // namespace yoke
+}  // namespace yoke::survey

@@ -3,13 +3,13 @@
 #include "yoke/agent/action.h"
 #include "yoke/spec/survey.h"
 
-namespace yoke {
+namespace yoke::survey {
 
 // What is to be asked stands in the node itself: paths and far addresses without results, names without addresses, and
 // forward_policy as "?" where it is wanted. All trials are made at once; each ends within some two seconds.
-SurveyedNode survey_this_node(const SurveyedNode& questions);
+spec::SurveyedNode survey_this_node(const spec::SurveyedNode& questions);
 
 // The agent's action: the same as JSON.
-Document answer_survey(const Document& question, AgentContext& context);
+Document answer_survey(const Document& question, agent::AgentContext& context);
 
-}  // namespace yoke
+}  // namespace yoke::survey

@@ -12,7 +12,7 @@
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::survey {
 namespace {
 
 using namespace literals;
@@ -205,7 +205,7 @@ std::optional<std::string> ask_as_root(Words argv) {
 
 }  // namespace
 
-void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, SurveyedNode& node) {
+void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, spec::SurveyedNode& node) {
   for (const std::string& line : split(rules, '\n')) {
     const Words words = split(trim(line), ' ');
     if (words.size() == 3 && words[0] == "-P" && words[1] == "FORWARD") node.forward_policy = words[2];
@@ -234,12 +234,12 @@ std::optional<ForwardDrop> find_forward_drop(const Document& ruleset, const std:
   return std::nullopt;
 }
 
-void read_packet_filter(SurveyedNode& node) {
+void read_packet_filter(spec::SurveyedNode& node) {
   const bool forwarding = node.forward_policy.has_value();
   node.forward_policy.reset();
   if (node.paths.empty() && !forwarding) return;
   std::vector<std::string> interfaces;
-  for (const PathTrial& path : node.paths) interfaces.push_back(path.interface);
+  for (const spec::PathProbe& path : node.paths) interfaces.push_back(path.interface);
   if (const auto text = ask_as_root({"nft", "-j", "list", "ruleset"})) {
     const auto ruleset = try_to([&] { return parse_json(*text, "nft -j list ruleset"); });
     if (!ruleset) return;
@@ -257,4 +257,4 @@ void read_packet_filter(SurveyedNode& node) {
   read_forward_rules(rules, interfaces, node);
 }
 
-}  // namespace yoke
+}  // namespace yoke::survey

@@ -9,13 +9,14 @@
 #include "yoke/base/document.h"
 #include "yoke/spec/survey.h"
 
-namespace yoke {
+namespace yoke::survey {
 
 // "-P FORWARD DROP" and the rules behind it, as `iptables -S` prints them: the policy, and whether a rule lets
 // everything, or all that comes or goes by one of these interfaces, pass, or some of that.
-void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, SurveyedNode& node);
+void read_forward_rules(std::string_view rules, const std::vector<std::string>& interfaces, spec::SurveyedNode& node);
 
-// Of what `nft -j list ruleset` prints (libnftables-json(5)): whether any rule, whoever made it, drops or rejects.
+// Of what `nft -j list ruleset` prints (libnftables-json(5)): whether any rule, no matter who made it, drops or
+// rejects.
 bool has_dropping_rule(const Document& ruleset);
 
 // What drops all that is forwarded, or all that comes or goes by one of these interfaces.
@@ -28,6 +29,6 @@ std::optional<ForwardDrop> find_forward_drop(const Document& ruleset, const std:
 
 // Fills in what of this machine's filter can be read: as root, or by sudo where that asks nothing. What is forwarded is
 // read where node.forward_policy asks for it. iptables is asked only where there is no nft: it shows the same rules.
-void read_packet_filter(SurveyedNode& node);
+void read_packet_filter(spec::SurveyedNode& node);
 
-}  // namespace yoke
+}  // namespace yoke::survey

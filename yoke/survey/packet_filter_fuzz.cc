@@ -12,11 +12,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const std::vector<std::string> interfaces = {"enp1s0f0np0", "enP2p1s0f0np0"};
   if (const auto ruleset = yoke::try_to([&] { return yoke::parse_json(text, "ruleset"); })) {
-    const auto drop = yoke::find_forward_drop(*ruleset, interfaces);
-    if (drop) YOKE_CHECK(drop->where.starts_with("chain ") && yoke::has_dropping_rule(*ruleset), "{}", drop->where);
+    const auto drop = yoke::survey::find_forward_drop(*ruleset, interfaces);
+    if (drop)
+      YOKE_CHECK(drop->where.starts_with("chain ") && yoke::survey::has_dropping_rule(*ruleset), "{}", drop->where);
   }
-  yoke::SurveyedNode node;
-  yoke::read_forward_rules(text, interfaces, node);
+  yoke::spec::SurveyedNode node;
+  yoke::survey::read_forward_rules(text, interfaces, node);
   YOKE_CHECK(!node.forward_policy || text.find("FORWARD") != std::string_view::npos);
   return 0;
 }

@@ -7,12 +7,12 @@
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::survey {
 namespace {
 
 TEST(PacketFilter, ReadsThePolicyOfForwardingAndTheRulesBeforeIt) {
   const auto read = [](std::string_view rules) {
-    SurveyedNode node;
+    spec::SurveyedNode node;
     read_forward_rules(rules, {"enp1s0f0np0"}, node);
     return fmt::format("{} {}{}", node.forward_policy.value_or("-"), node.forward_accepts,
                        node.forward_exceptions ? " but for some" : "");
@@ -81,7 +81,7 @@ TEST(PacketFilter, FollowsWhatDockerForwards) {
   EXPECT_EQ(with({R"({"log": {"prefix": "dropped: "}})", kDrop}), "chain DOCKER-USER of table ip filter: drop");
 }
 
-TEST(PacketFilter, TellsWhatDropsInAChainOfItsOwn) {
+TEST(PacketFilter, ReportsWhatDropsInAChainOfItsOwn) {
   const auto of = [](const std::string& expressions) {
     return told(find_forward_drop(parse_json(fmt::format(R"({{"nftables": [
           {{"chain": {{"family": "inet", "table": "x", "name": "f", "hook": "forward", "policy": "accept"}}}},
@@ -105,4 +105,4 @@ TEST(PacketFilter, KnowsWhetherAnythingIsDropped) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::survey

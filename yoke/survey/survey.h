@@ -1,5 +1,5 @@
 // Gathers what is known of a cluster at one moment: from every node at once, from this machine, or from captures.
-// Judges nothing.
+// Evaluates nothing.
 //
 //   Fleet fleet(cluster.nodes, survey_login(10_s));
 //   Survey survey = survey_nodes(fleet, cluster, 10_s);
@@ -11,20 +11,22 @@
 #include "yoke/fleet/fleet.h"
 #include "yoke/spec/survey.h"
 
-namespace yoke {
+namespace yoke::survey {
 
 // How the nodes of a survey are reached: by a fresh login, as what it needs may have changed since the last one.
-NodeOptions survey_login(Seconds timeout);
+fleet::NodeOptions survey_login(Seconds timeout);
 
 // Facts and trials. A node that cannot be looked at has a failure instead of a machine: that is an answer, not an
 // Error. The timeout is for a node's answer.
-Survey survey_nodes(Fleet& fleet, const Cluster& cluster, Seconds timeout);
-Survey survey_here();
+enum class Canary { kNotMeasured, kMeasured };  // see canary.h
+spec::Survey survey_nodes(fleet::Fleet& fleet, const spec::Cluster& cluster, Seconds timeout,
+                          Canary canary = Canary::kNotMeasured);
+spec::Survey survey_here(Canary canary = Canary::kNotMeasured);
 // Folders as `yoke probe --capture` writes them. With a cluster, each takes the place of the node with its host name.
-Survey survey_captures(const std::vector<std::string>& folders, const std::optional<Cluster>& cluster);
+spec::Survey survey_captures(const std::vector<std::string>& folders, const std::optional<spec::Cluster>& cluster);
 
-// What is asked of each node: which peers its halves should reach, in a ring which far addresses, and which
+// What is asked of each node: which peers its rails should reach, in a ring which far addresses, and which
 // names it should resolve.
-std::vector<SurveyedNode> questions_for(const Cluster& cluster);
+std::vector<spec::SurveyedNode> questions_for(const spec::Cluster& cluster);
 
-}  // namespace yoke
+}  // namespace yoke::survey

@@ -7,28 +7,27 @@
 #include "yoke/base/json.h"
 #include "yoke/survey/node_survey.h"
 
-namespace yoke {
+namespace yoke::survey {
 namespace {
 
-ClusterNode node_with(const char* name, std::vector<const char*> halves) {
-  ClusterNode node{.name = name, .address = name};
-  for (const char* address : halves) {
-    node.halves.push_back(
-        {.interface = fmt::format("if{}", node.halves.size()), .address = *parse_ipv4_prefix(address)});
+spec::ClusterNode node_with(const char* name, std::vector<const char*> rails) {
+  spec::ClusterNode node{.name = name, .address = name};
+  for (const char* address : rails) {
+    node.rails.push_back({.interface = fmt::format("if{}", node.rails.size()), .address = *parse_ipv4_prefix(address)});
   }
   return node;
 }
 
-std::vector<std::string> paths_of(const SurveyedNode& node) {
+std::vector<std::string> paths_of(const spec::SurveyedNode& node) {
   std::vector<std::string> paths;
-  for (const PathTrial& path : node.paths) {
+  for (const spec::PathProbe& path : node.paths) {
     paths.push_back(fmt::format("{} {} {}", path.interface, path.peer, to_string(path.peer_address)));
   }
   return paths;
 }
 
-TEST(SurveyQuestions, TryEachHalfToTheOtherEndInItsNetwork) {
-  const Cluster cluster{
+TEST(SurveyQuestions, TryEachRailToTheOtherEndInItsNetwork) {
+  const spec::Cluster cluster{
       .name = "desk",
       .nodes = {node_with("a", {"10.0.0.1/24", "10.0.1.1/24"}), node_with("b", {"10.0.0.2/24", "10.0.1.2/24"})}};
   const auto questions = questions_for(cluster);
@@ -41,11 +40,11 @@ TEST(SurveyQuestions, TryEachHalfToTheOtherEndInItsNetwork) {
 }
 
 TEST(SurveyQuestions, InARingTheFarEndsAndTheForwardingAreAskedFor) {
-  Cluster cluster{
+  spec::Cluster cluster{
       .name = "ring",
       .nodes = {node_with("a", {"10.0.0.1/24", "10.0.2.1/24"}), node_with("b", {"10.0.0.2/24", "10.0.1.1/24"}),
                 node_with("c", {"10.0.1.2/24", "10.0.2.2/24"})},
-      .fabric = Fabric{.topology = Topology::kRing}};
+      .fabric = spec::Fabric{.topology = spec::Topology::kRing}};
   const auto questions = questions_for(cluster);
   EXPECT_EQ(questions[0].forward_policy, "?");
   ASSERT_EQ(questions[0].far.size(), 2U);
@@ -54,11 +53,11 @@ TEST(SurveyQuestions, InARingTheFarEndsAndTheForwardingAreAskedFor) {
 }
 
 TEST(SurveyOfANode, AnswersOfAnAgentThatLackAFieldAreErrorsThatNameIt) {
-  const auto answer = try_to([] { return surveyed_node_from_json(parse_json("{}", "the answer of spark-2")); });
+  const auto answer = try_to([] { return from_json<spec::SurveyedNode>(parse_json("{}", "the answer of spark-2")); });
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), ErrorCode::kInvalid);
   EXPECT_THAT(answer.error().message(), testing::HasSubstr("spark-2"));
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::survey

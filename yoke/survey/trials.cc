@@ -15,10 +15,11 @@
 
 #include "yoke/base/clock.h"
 #include "yoke/base/files.h"
+#include "yoke/base/interrupt.h"
 #include "yoke/base/process.h"
 #include "yoke/probe/route_query.h"
 
-namespace yoke {
+namespace yoke::survey {
 namespace {
 
 using namespace literals;
@@ -32,6 +33,7 @@ constexpr int kPings = 2;
 constexpr int kConnections = 3;
 constexpr const char* kPingWait = "0.5";
 constexpr Seconds kConnectionWait{0.4};
+constexpr int kInterruptLookMs = 50;
 
 bool ping(Ipv4 to, const std::vector<std::string>& options) {
   std::vector<std::string> words = {"ping", "-n", "-q", "-c", "1", "-W", kPingWait};
@@ -64,7 +66,8 @@ std::optional<bool> connects_once(Ipv4 to, const std::string& device) {
   pollfd waiting{fd.get(), POLLOUT, 0};
   int ready = 0;
   do {
-    ready = poll(&waiting, 1, deadline.poll_timeout_ms());
+    throw_if_interrupted();  // the signal may have come to another thread, whose waits it ends
+    ready = poll(&waiting, 1, std::min(deadline.poll_timeout_ms(), kInterruptLookMs));
   } while (ready <= 0 && !deadline.expired());
   if (ready <= 0) return false;
   const bool by_icmp = came_by_icmp(fd);
@@ -80,8 +83,8 @@ std::optional<bool> connects_at_last(Ipv4 to, const std::string& device) {
   return answered;
 }
 
-std::optional<Ipv4> own_address(const PathTrial& path, const Machine& machine) {
-  const NetworkInterface* interface = find_interface(machine, path.interface);
+std::optional<Ipv4> own_address(const spec::PathProbe& path, const spec::Machine& machine) {
+  const spec::NetworkInterface* interface = spec::find_interface(machine, path.interface);
   if (!interface) return std::nullopt;
   for (const Ipv4Prefix& own : interface->addresses) {
     if (own.contains(path.peer_address)) return own.address;
@@ -106,7 +109,7 @@ bool came_by_icmp(const UniqueFd& fd) {
   return false;
 }
 
-void try_path(PathTrial& path) {
+void try_path(spec::PathProbe& path) {
   const bool can_ping = is_installed("ping") && path.large_size > kHeaders;
   const std::vector<std::string> here = {"-I", path.interface};
   const std::vector<std::string> whole = {"-I", path.interface, "-M",
@@ -119,22 +122,22 @@ void try_path(PathTrial& path) {
   path.connects = connected.get();
 }
 
-void try_far(FarTrial& far) {
-  far.routes = ask_route(far.address, std::nullopt);
+void try_far(spec::RingProbe& far) {
+  far.routes = probe::ask_route(far.address, std::nullopt);
   far.routed = !far.routes.empty();
   // Either answer will do: a node may drop pings, or connections, of everybody, which is another's finding or nobody's.
   // The connection first: where all is well it costs no process.
   far.reached = connects_at_last(far.address, "") == true || (is_installed("ping") && ping(far.address, {}));
 }
 
-std::vector<std::string> read_ring_settings(const FileTree& files, const std::vector<PathTrial>& paths) {
+std::vector<std::string> read_ring_settings(const FileTree& files, const std::vector<spec::PathProbe>& paths) {
   std::set<std::string> found;
   const auto value_of = [&](const std::string& interface, const char* setting) {
     const auto text = files.read_trimmed(fmt::format("/proc/sys/net/ipv4/conf/{}/{}", interface, setting));
     return text ? *text : "";
   };
   const std::string for_all = value_of("all", "rp_filter");
-  for (const PathTrial& path : paths) {
+  for (const spec::PathProbe& path : paths) {
     const auto add = [&](const char* setting, const std::string& value) {
       found.insert(fmt::format("net.ipv4.conf.{}.{} = {}", path.interface, setting, value));
     };
@@ -146,10 +149,10 @@ std::vector<std::string> read_ring_settings(const FileTree& files, const std::ve
   return {found.begin(), found.end()};
 }
 
-void ask_routes(PathTrial& path, const Machine& machine) {
-  path.routes = ask_route(path.peer_address, std::nullopt);
+void ask_routes(spec::PathProbe& path, const spec::Machine& machine) {
+  path.routes = probe::ask_route(path.peer_address, std::nullopt);
   if (const auto own = own_address(path, machine); own && !path.routes.empty()) {
-    const std::vector<std::string> answering = ask_route(path.peer_address, *own);
+    const std::vector<std::string> answering = probe::ask_route(path.peer_address, *own);
     if (answering.empty()) path.routes.clear();
     for (const std::string& name : answering) {
       if (std::find(path.routes.begin(), path.routes.end(), name) == path.routes.end()) path.routes.push_back(name);
@@ -158,4 +161,4 @@ void ask_routes(PathTrial& path, const Machine& machine) {
   path.routed = !path.routes.empty();
 }
 
-}  // namespace yoke
+}  // namespace yoke::survey

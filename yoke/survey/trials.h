@@ -5,21 +5,21 @@
 #include "yoke/base/files.h"
 #include "yoke/spec/survey.h"
 
-namespace yoke {
+namespace yoke::survey {
 
 // Whether the socket's error came as an ICMP message. A machine on whose port nobody listens resets the connection;
 // that a port is "unreachable" is said by packet filters only.
 bool came_by_icmp(const UniqueFd& fd);
 
-// On the half itself, whatever the routes say.
-void try_path(PathTrial& path);
+// On the rail itself, whatever the routes say.
+void try_path(spec::PathProbe& path);
 // As a program does that binds to nothing.
-void try_far(FarTrial& far);
-// Both without a source address, as where a connection begins, and with the half's own, as where one is answered.
-void ask_routes(PathTrial& path, const Machine& machine);
+void try_far(spec::RingProbe& far);
+// Both without a source address, as where a connection begins, and with the rail's own, as where one is answered.
+void ask_routes(spec::PathProbe& path, const spec::Machine& machine);
 
 // The kernel's settings of these interfaces that keep a node of a ring from passing packets on, or from taking those
 // that come by another way than the answer would go.
-std::vector<std::string> read_ring_settings(const FileTree& files, const std::vector<PathTrial>& paths);
+std::vector<std::string> read_ring_settings(const FileTree& files, const std::vector<spec::PathProbe>& paths);
 
-}  // namespace yoke
+}  // namespace yoke::survey

@@ -9,7 +9,7 @@
 
 #include "yoke/base/socket.h"
 
-namespace yoke {
+namespace yoke::survey {
 namespace {
 
 TEST(Trials, ReadsTheSettingsThatKeepARingsNodeFromPassingOn) {
@@ -17,7 +17,7 @@ TEST(Trials, ReadsTheSettingsThatKeepARingsNodeFromPassingOn) {
   const auto set = [&](const char* place, const char* value) {
     files.add_file(std::string("/proc/sys/net/ipv4/conf/") + place, value);
   };
-  const std::vector<PathTrial> paths = {{.interface = "a"}, {.interface = "b"}};
+  const std::vector<spec::PathProbe> paths = {{.interface = "a"}, {.interface = "b"}};
   EXPECT_THAT(read_ring_settings(files, paths), testing::IsEmpty());
   set("all/rp_filter", "0\n");
   set("a/rp_filter", "1\n");
@@ -64,4 +64,4 @@ TEST(Trials, AnIcmpMessageIsKnown) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::survey

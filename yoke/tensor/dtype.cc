@@ -1,6 +1,6 @@
 #include "yoke/tensor/dtype.h"
 
-namespace yoke {
+namespace yoke::tensor {
 
 std::string_view to_string(DType type) {
   for (const auto& [name, candidate] : enum_names(DType{})) {
@@ -57,4 +57,4 @@ F8E4m3 to_f8e4m3(float value) {
   return with_sign(std::bit_cast<std::uint32_t>(aligned) - std::bit_cast<std::uint32_t>(0x1p14F));
 }
 
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace yoke {
+namespace yoke::tensor {
 
 enum class DType {
   kF32,
@@ -122,4 +122,4 @@ struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::kI32> {};
 template <>
 struct DTypeOf<std::int64_t> : std::integral_constant<DType, DType::kI64> {};
 
-}  // namespace yoke
+}  // namespace yoke::tensor

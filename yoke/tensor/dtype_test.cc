@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace yoke {
+namespace yoke::tensor {
 namespace {
 
 TEST(Bf16, RoundsToNearestEven) {
@@ -72,4 +72,4 @@ TEST(DType, EveryOneHasANameAndASize) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tensor

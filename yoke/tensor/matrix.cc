@@ -4,7 +4,7 @@
 
 #include "yoke/base/check.h"
 
-namespace yoke {
+namespace yoke::tensor {
 namespace {
 
 Range divided(Range range, std::int64_t step) { return {range.begin / step, ceil_divide(range.end, step)}; }
@@ -17,7 +17,8 @@ Matrix slice_rows(const Matrix& whole, Range range) {
   if (whole.scales.count() > 0 && whole.scale_rows < whole.rows) {
     part.scales = whole.scales.slice(0, divided(range, whole.scale_rows));
   }
-  if (whole.has_zeros()) part.zeros = whole.zeros.slice(0, divided(range, kNibblesPerWord));
+  const std::int64_t rows_per_zero = whole.format == MatrixFormat::kInt4 ? kNibblesPerWord : 1;
+  if (whole.has_zeros()) part.zeros = whole.zeros.slice(0, divided(range, rows_per_zero));
   return part;
 }
 
@@ -52,7 +53,7 @@ std::size_t Matrix::bytes() const { return values.bytes() + scales.bytes() + zer
 std::int64_t Matrix::row_step() const {
   if (format == MatrixFormat::kPlain) return 1;
   const std::int64_t group = scale_rows < rows ? scale_rows : 1;
-  return has_zeros() ? std::lcm(group, kNibblesPerWord) : group;
+  return has_zeros() && format == MatrixFormat::kInt4 ? std::lcm(group, kNibblesPerWord) : group;
 }
 
 std::int64_t Matrix::column_step() const {
@@ -60,6 +61,7 @@ std::int64_t Matrix::column_step() const {
   const std::int64_t group = grouped ? scale_columns : 1;
   switch (format) {
     case MatrixFormat::kPlain:
+    case MatrixFormat::kInt8:
     case MatrixFormat::kFp8:
       return group;
     case MatrixFormat::kInt4:
@@ -99,11 +101,32 @@ void Matrix::check() const {
   if (format == MatrixFormat::kPlain) return expect(values, {rows, columns});
   const std::int64_t groups = has_order() ? scales.extent(1) : ceil_divide(columns, scale_columns);
   expect(scales, {ceil_divide(rows, scale_rows), groups});
-  if (format == MatrixFormat::kFp8) expect(values, {rows, columns});
+  if (format == MatrixFormat::kFp8 || format == MatrixFormat::kInt8) expect(values, {rows, columns});
   if (format == MatrixFormat::kNvfp4) expect(values, {rows, columns / 2});
   if (format == MatrixFormat::kInt4) expect(values, {rows, ceil_divide(columns, kNibblesPerWord)});
-  if (has_zeros()) expect(zeros, {ceil_divide(rows, kNibblesPerWord), groups});
+  if (format == MatrixFormat::kInt8) {
+    YOKE_CHECK(
+        (values.type() == DType::kI8 || values.type() == DType::kU8) && (!has_zeros() || zeros.type() == values.type()),
+        "{} with zeros of {}", to_string(values.type()), to_string(zeros.type()));
+    if (has_zeros()) expect(zeros, {rows, groups});
+  } else if (has_zeros()) {
+    expect(zeros, {ceil_divide(rows, kNibblesPerWord), groups});
+  }
   if (has_order()) expect(order, {columns});
+}
+
+MatrixInfo describe(const Matrix& matrix) {
+  return {.format = matrix.format,
+          .rows = matrix.rows,
+          .columns = matrix.columns,
+          .scale_rows = matrix.scale_rows,
+          .scale_columns = matrix.scale_columns,
+          .scales = matrix.scales.shape().rank() == 2 ? matrix.scales.shape() : Shape{0, 0},
+          .value_type = matrix.values.type(),
+          .scale_type = matrix.scales.type(),
+          .has_zeros = matrix.has_zeros(),
+          .has_order = matrix.has_order(),
+          .stored_bytes = matrix.bytes()};
 }
 
 Matrix plain_matrix(Tensor values) {
@@ -112,4 +135,4 @@ Matrix plain_matrix(Tensor values) {
   return matrix;
 }
 
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::tensor {
 namespace {
 
 Matrix int4(std::int64_t rows, std::int64_t columns, std::int64_t group) {
@@ -89,4 +89,4 @@ TEST(Matrix, CopiesAreDenseAndOwned) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -5,7 +5,7 @@
 
 #include "yoke/base/check.h"
 
-namespace yoke {
+namespace yoke::tensor {
 
 std::string to_string(Range range) { return fmt::format("{} to {}", range.begin, range.end); }
 
@@ -17,7 +17,7 @@ Range equal_part(std::int64_t extent, std::int64_t index, std::int64_t parts) {
 }
 
 Shape::Shape(std::span<const std::int64_t> extents) : rank_(extents.size()) {
-  YOKE_CHECK_LE(extents.size(), kRankMost);
+  YOKE_CHECK_LE(extents.size(), kMaxRank);
   for (std::size_t axis = 0; axis < rank_; ++axis) {
     YOKE_CHECK_GE(extents[axis], 0);
     extents_[axis] = extents[axis];
@@ -56,4 +56,4 @@ std::optional<std::int64_t> checked_count(std::span<const std::int64_t> extents)
   return product;
 }
 
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-namespace yoke {
+namespace yoke::tensor {
 
 // A half-open interval of rows or columns.
 struct Range {
@@ -29,7 +29,7 @@ Range equal_part(std::int64_t extent, std::int64_t index, std::int64_t parts);
 
 class Shape {
  public:
-  static constexpr std::size_t kRankMost = 8;
+  static constexpr std::size_t kMaxRank = 8;
 
   Shape() = default;  // no axes: one element
   Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
@@ -44,7 +44,7 @@ class Shape {
   friend bool operator==(const Shape& a, const Shape& b) = default;
 
  private:
-  std::array<std::int64_t, kRankMost> extents_{};  // zero beyond the rank, so that equality is memberwise
+  std::array<std::int64_t, kMaxRank> extents_{};  // zero beyond the rank, so that equality is memberwise
   std::size_t rank_ = 0;
 };
 std::string to_string(const Shape& shape);
@@ -52,4 +52,4 @@ std::string to_string(const Shape& shape);
 // The product, or nothing where it does not fit: for shapes that a file claims.
 std::optional<std::int64_t> checked_count(std::span<const std::int64_t> extents);
 
-}  // namespace yoke
+}  // namespace yoke::tensor

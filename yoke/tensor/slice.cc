@@ -5,12 +5,12 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::tensor {
 
 std::vector<int> part_counts_that_work(std::int64_t extent, std::int64_t step) {
-  constexpr int kPartsMost = 64;
+  constexpr int kMaxParts = 64;
   std::vector<int> counts = {1};
-  for (int parts = 2; parts <= kPartsMost && parts <= extent; ++parts) {
+  for (int parts = 2; parts <= kMaxParts && parts <= extent; ++parts) {
     if (extent % parts == 0 && extent / parts % step == 0) counts.push_back(parts);
   }
   return counts;
@@ -31,4 +31,4 @@ void check_cut(Range range, std::int64_t extent, std::int64_t step, const std::s
                                  : fmt::format("numbers of ranks that work: {}", fmt::join(counts, ", ")));
 }
 
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -6,7 +6,7 @@
 
 #include "yoke/tensor/shape.h"
 
-namespace yoke {
+namespace yoke::tensor {
 
 struct Slice {
   enum class Axis { kWhole, kRows, kColumns };
@@ -26,4 +26,4 @@ std::vector<int> part_counts_that_work(std::int64_t extent, std::int64_t step);
 // numbers of ranks that work. `what` is "rows" or "columns".
 void check_cut(Range range, std::int64_t extent, std::int64_t step, const std::string& what);
 
-}  // namespace yoke
+}  // namespace yoke::tensor

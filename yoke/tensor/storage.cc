@@ -7,7 +7,7 @@
 #include "yoke/base/check.h"
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::tensor {
 
 Storage Storage::allocate(std::size_t size) {
   constexpr std::size_t kAddressSpace = std::size_t{1} << 47;  // what is beyond need not be asked for
@@ -33,4 +33,4 @@ std::byte* Storage::mutable_data() const {
   return data_;
 }
 
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-namespace yoke {
+namespace yoke::tensor {
 
 inline constexpr std::size_t kStorageAlignment = 64;  // a cache line, and the widest vector register
 
@@ -38,4 +38,4 @@ class Storage {
   std::shared_ptr<const void> keeper_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -2,7 +2,7 @@
 // a word for that. A CUDA stream is the driver's, which cuda/ makes and owns; here it is carried as a pointer.
 #pragma once
 
-namespace yoke {
+namespace yoke::tensor {
 
 struct Stream {
   void* cuda = nullptr;  // a CUstream; null: the processor, inline
@@ -13,7 +13,7 @@ struct Stream {
 
 // A point in a stream: everything enqueued before it.
 struct Event {
-  void* cuda = nullptr;  // a CUevent, owned by whoever recorded it; null: passed already
+  void* cuda = nullptr;  // a CUevent, owned by the one that recorded it; null: passed already
 };
 
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -2,11 +2,11 @@
 
 #include <cstring>
 
-namespace yoke {
+namespace yoke::tensor {
 namespace {
 
-std::array<std::int64_t, Shape::kRankMost> contiguous_strides(const Shape& shape) {
-  std::array<std::int64_t, Shape::kRankMost> strides{};
+std::array<std::int64_t, Shape::kMaxRank> contiguous_strides(const Shape& shape) {
+  std::array<std::int64_t, Shape::kMaxRank> strides{};
   if (shape.count() == 0) return strides;  // a file may claim [0, 2^62, 2^62], whose strides no integer holds
   std::int64_t stride = 1;
   for (std::size_t axis = shape.rank(); axis-- > 0;) {
@@ -95,4 +95,4 @@ Tensor Tensor::copied() const {
   return copy;
 }
 
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -14,7 +14,7 @@
 #include "yoke/tensor/shape.h"
 #include "yoke/tensor/storage.h"
 
-namespace yoke {
+namespace yoke::tensor {
 
 class Tensor {
  public:
@@ -73,9 +73,9 @@ class Tensor {
   }
 
   Tensor slice(std::size_t axis, Range range) const;
-  Tensor transposed() const;               // of two axes
-  Tensor reshaped(Shape shape) const;      // of a contiguous tensor
-  Tensor copied() const;                   // owned and contiguous
+  Tensor transposed() const;           // of two axes
+  Tensor reshaped(Shape shape) const;  // of a contiguous tensor
+  Tensor copied() const;               // owned and contiguous
 
  private:
   void check_type(DType wanted) const {
@@ -85,9 +85,9 @@ class Tensor {
 
   Storage storage_;
   Shape shape_;
-  std::array<std::int64_t, Shape::kRankMost> strides_{};
+  std::array<std::int64_t, Shape::kMaxRank> strides_{};
   DType type_ = DType::kF32;
   std::size_t offset_ = 0;
 };
 
-}  // namespace yoke
+}  // namespace yoke::tensor

@@ -8,7 +8,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::tensor {
 namespace {
 
 Tensor counting(Shape shape) {
@@ -118,4 +118,4 @@ TEST(Tensor, MisalignedElementsCanBeCopiedButNotReadInPlace) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::tensor

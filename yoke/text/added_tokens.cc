@@ -9,7 +9,7 @@
 #include "yoke/text/components.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 bool ends_in_word(std::string_view text) {
@@ -31,9 +31,9 @@ AddedToken read_added_token(const Document& document) {
                    .strip_right = flag_setting(document, "rstrip", false),
                    .normalized = flag_setting(document, "normalized", false),
                    .special = flag_setting(document, "special", false)};
-  if (id < 0 || id > Vocabulary::kIdMost || token.content.empty()) {
+  if (id < 0 || id > Vocabulary::kMaxId || token.content.empty()) {
     throw Error(ErrorCode::kInvalid, fmt::format("{}: an added token needs a text and an id from 0 to {}",
-                                                 document.where, Vocabulary::kIdMost));
+                                                 document.where, Vocabulary::kMaxId));
   }
   if (token.content.size() > limits::kAddedTokenBytes) {
     throw Error(ErrorCode::kInvalid, fmt::format("{}: an added token has {} bytes, more than {}", document.where,
@@ -107,4 +107,4 @@ std::vector<AddedTokens::Found> AddedTokens::find_all(std::string_view text, con
   return all;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

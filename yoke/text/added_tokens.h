@@ -13,7 +13,7 @@
 #include "yoke/text/text_budget.h"
 #include "yoke/text/vocabulary.h"
 
-namespace yoke {
+namespace yoke::text {
 
 struct AddedToken {
   TokenId id = 0;
@@ -55,4 +55,4 @@ class AddedTokens {
   std::vector<Node> nodes_ = {Node{}};
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -11,12 +11,12 @@
 #include "yoke/base/text.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 constexpr std::int32_t kNone = -1;
 constexpr TokenId kMergedAway = -1;
-constexpr std::size_t kPieceMost = 1 << 30;  // positions are 32 bits
+constexpr std::size_t kMaxPiece = 1 << 30;  // positions are 32 bits
 
 std::uint64_t pair_key(TokenId left, TokenId right) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) | static_cast<std::uint32_t>(right);
@@ -147,7 +147,7 @@ void Bpe::merge_all(Workspace& workspace) const {
 
 void Bpe::encode(std::string_view piece, Workspace& workspace, std::vector<TokenId>& ids) const {
   if (piece.empty()) return;
-  if (piece.size() > kPieceMost) throw Error(ErrorCode::kExhausted, "a text of more than 1 GiB cannot be tokenized");
+  if (piece.size() > kMaxPiece) throw Error(ErrorCode::kExhausted, "a text of more than 1 GiB cannot be tokenized");
   if (options_.ignore_merges) {
     if (const auto whole = vocabulary_->find(piece); whole && !is_special(*whole)) {
       ids.push_back(*whole);
@@ -161,4 +161,4 @@ void Bpe::encode(std::string_view piece, Workspace& workspace, std::vector<Token
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -13,7 +13,7 @@
 
 #include "yoke/text/vocabulary.h"
 
-namespace yoke {
+namespace yoke::text {
 
 // Pairs of tokens to what they become. The rank is the order of training: lower ranks are merged first.
 class MergeTable {
@@ -87,4 +87,4 @@ class Bpe {
   std::array<std::optional<TokenId>, 256> byte_tokens_;  // of <0x00> to <0xFF>
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -8,7 +8,7 @@
 #include "yoke/base/rng_testing.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 // A vocabulary of letters, and merges of what is there, chosen at random: the rank order is the order of making.
@@ -136,4 +136,4 @@ TEST(Vocabulary, FindsByTextAndById) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::text

@@ -5,7 +5,7 @@
 
 #include "yoke/text/unicode.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 constexpr std::size_t kCharactersEnd = 0x144;
@@ -56,4 +56,4 @@ void append_bytes_of(std::string& bytes, std::string_view token) {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

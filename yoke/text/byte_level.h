@@ -5,11 +5,11 @@
 #include <string>
 #include <string_view>
 
-namespace yoke {
+namespace yoke::text {
 
 void append_byte_level(std::string& text, std::string_view bytes);
 
 // The bytes that a token of this alphabet stands for; a token with a character outside of it stands for itself.
 void append_bytes_of(std::string& bytes, std::string_view token);
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -9,7 +9,7 @@
 #include "yoke/base/limits.h"
 #include "yoke/text/components.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 using jinja::Value;
@@ -57,7 +57,8 @@ Document read_special_tokens(const std::filesystem::path& model_folder) {
 
 ChatTemplate ChatTemplate::parse(std::string_view source, std::string name, const Document& special_tokens) {
   const Document tokens = special_tokens.kind == Document::Kind::kMap ? special_tokens : Document::map();
-  return {jinja::Template::parse(source, std::move(name)), Value::from_document(tokens, Origin::kTemplate)};
+  return {std::string(source), jinja::Template::parse(source, std::move(name)),
+          Value::from_document(tokens, Origin::kTemplate)};
 }
 
 ChatTemplate ChatTemplate::load(const std::filesystem::path& model_folder) {
@@ -77,6 +78,7 @@ ChatTemplate ChatTemplate::load(const std::filesystem::path& model_folder) {
   if (plain.empty()) throw Error(ErrorCode::kInvalid, fmt::format("{} has no template named 'default'", name));
   ChatTemplate chat = parse(plain, name, tokens);
   if (const std::string tool_use = named_template(*given, "tool_use"); !tool_use.empty()) {
+    chat.text_ += tool_use;
     chat.with_tools_ = jinja::Template::parse(tool_use, name + " (tool_use)");
   }
   return chat;
@@ -96,11 +98,11 @@ std::vector<Segment> ChatTemplate::render(const Document& messages, const ChatOp
   add("messages", Value::from_document(messages, Origin::kUser));
   add("tools", Value::from_document(options.tools, Origin::kUser));
   add("documents", Value::from_document(options.documents, Origin::kUser));
-  add("add_generation_prompt", Value::boolean(options.end == ChatEnd::kAnswerFollows));
+  add("add_generation_prompt", Value::boolean(true));  // an answer follows
   const bool uses_tools = with_tools_ && !is_null(&options.tools);
   const jinja::Template& source = uses_tools ? *with_tools_ : source_;
   const std::tm clock = options.clock ? *options.clock : local_time();
   return source.render(Value::map(std::move(variables)), clock, options.limits).segments();
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

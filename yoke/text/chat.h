@@ -18,19 +18,13 @@
 #include "yoke/text/jinja/template.h"
 #include "yoke/text/segment.h"
 
-namespace yoke {
+namespace yoke::text {
 
 // bos_token, eos_token and their kind, each with its text: of tokenizer_config.json, and where that names none of
 // special_tokens_map.json, the only place in older folders.
 Document read_special_tokens(const std::filesystem::path& model_folder);
 
-enum class ChatEnd {
-  kAnswerFollows,  // ends with the marks that begin an answer
-  kComplete,       // ends with the last message
-};
-
 struct ChatOptions {
-  ChatEnd end = ChatEnd::kAnswerFollows;
   Document tools;                // a list of tools as the OpenAI API has them, or null
   Document documents;            // a list of documents to answer from, as the template wants them, or null
   Document variables;            // a map of further variables such as enable_thinking, or null
@@ -47,14 +41,17 @@ class ChatTemplate {
 
   // `messages` is a list of maps with role and content. What the template refuses is kInvalid.
   std::vector<Segment> render(const Document& messages, const ChatOptions& options = {}) const;
+  // As it is written, also what it has for tools: tells how the model marks calls and thoughts (answer_parts.h).
+  const std::string& source() const { return text_; }
 
  private:
-  ChatTemplate(jinja::Template source, jinja::Value special_tokens)
-      : source_(std::move(source)), special_tokens_(std::move(special_tokens)) {}
+  ChatTemplate(std::string text, jinja::Template source, jinja::Value special_tokens)
+      : text_(std::move(text)), source_(std::move(source)), special_tokens_(std::move(special_tokens)) {}
 
+  std::string text_;
   jinja::Template source_;
   std::optional<jinja::Template> with_tools_;  // some models have another template for tools
   jinja::Value special_tokens_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -16,11 +16,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           {"role": "tool", "content": "[1, true]"}])",
       "messages");
   try {
-    const auto chat = yoke::ChatTemplate::parse({reinterpret_cast<const char*>(data), size}, "input");
-    yoke::ChatOptions options;
+    const auto chat = yoke::text::ChatTemplate::parse({reinterpret_cast<const char*>(data), size}, "input");
+    yoke::text::ChatOptions options;
     options.clock = std::tm{};
     options.limits = {.steps = 20'000, .text_bytes = 1 << 16};
-    for (const yoke::Segment& segment : chat.render(messages, options)) {
+    for (const yoke::text::Segment& segment : chat.render(messages, options)) {
       YOKE_CHECK(!yoke::find_invalid_utf8(segment.text));
       // The template's own text has no such characters unless it wrote them.
       const bool wrote =
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const bool escaped =
           std::string_view(reinterpret_cast<const char*>(data), size).find('\\') != std::string_view::npos;
       const bool has_user_text = segment.text.find("\1\2") != std::string::npos;
-      YOKE_CHECK(wrote || escaped || !has_user_text || segment.origin == yoke::Origin::kUser);
+      YOKE_CHECK(wrote || escaped || !has_user_text || segment.origin == yoke::text::Origin::kUser);
     }
   } catch (const yoke::Error& error) {
     YOKE_CHECK(error.code() == yoke::ErrorCode::kInvalid || error.code() == yoke::ErrorCode::kUnsupported ||

@@ -7,7 +7,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/text/tokenizers_testing.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 std::tm golden_day() {
@@ -25,7 +25,7 @@ TEST(Chat, GivesTheGoldenTextAndIds) {
   for (const Document& entry : golden.items) {
     const std::vector<Segment> segments = chat.render(*entry.find("messages"));
     EXPECT_EQ(joined_text(segments), entry.find("text")->text);
-    EXPECT_EQ(golden_tokenizer().encode(segments), from_document<std::vector<TokenId>>(*entry.find("ids")));
+    EXPECT_EQ(golden_tokenizer().encode(segments), from_json<std::vector<TokenId>>(*entry.find("ids")));
   }
 }
 
@@ -33,17 +33,14 @@ TEST(Chat, GivesTheGoldenTextAndIds) {
 // the settings of transformers.
 TEST(Chat, RendersTheKindsOfTemplatesThatModelsHave) {
   const Document cases = golden_document("templates/cases.json");
-  ASSERT_GT(cases.items.size(), 20U);
+  ASSERT_GT(cases.items.size(), 15U);
   const Document tokens = parse_json(R"({"bos_token": "<s>", "eos_token": "</s>"})", "tokens");
   for (const Document& entry : cases.items) {
     const std::string name = entry.find("template")->text;
     const ChatTemplate chat =
         ChatTemplate::parse(read_file(kTokenizerGolden / "templates" / (name + ".jinja")), name, tokens);
-    const bool goes_on = entry.find("add_generation_prompt")->text == "true";
-    const ChatOptions options{.end = goes_on ? ChatEnd::kAnswerFollows : ChatEnd::kComplete,
-                              .tools = *entry.find("tools"),
-                              .variables = *entry.find("variables"),
-                              .clock = golden_day()};
+    const ChatOptions options{
+        .tools = *entry.find("tools"), .variables = *entry.find("variables"), .clock = golden_day()};
     try {
       const std::string text = joined_text(chat.render(*entry.find("messages"), options));
       ASSERT_FALSE(entry.find("refused")) << text;
@@ -126,4 +123,4 @@ TEST(Chat, DocumentsReachTheTemplate) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::text

@@ -6,7 +6,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/limits.h"
 
-namespace yoke {
+namespace yoke::text {
 
 bool is_null(const Document* document) { return !document || document->kind == Document::Kind::kNull; }
 
@@ -17,9 +17,7 @@ const Document& required(const Document& map, std::string_view key) {
   return *value;
 }
 
-std::string component_type(const Document& component) {
-  return from_document<std::string>(required(component, "type"));
-}
+std::string component_type(const Document& component) { return from_json<std::string>(required(component, "type")); }
 
 void refuse_component(const Document& component, std::string_view role) {
   throw Error(
@@ -29,11 +27,11 @@ void refuse_component(const Document& component, std::string_view role) {
 }
 
 std::string text_setting(const Document& map, std::string_view key) {
-  return from_document<std::string>(required(map, key));
+  return from_json<std::string>(required(map, key));
 }
 std::string text_setting(const Document& map, std::string_view key, std::string_view otherwise) {
   const Document* value = map.find(key);
-  return is_null(value) ? std::string(otherwise) : from_document<std::string>(*value);
+  return is_null(value) ? std::string(otherwise) : from_json<std::string>(*value);
 }
 std::string mark_setting(const Document& map, std::string_view key) {
   std::string mark = text_setting(map, key);
@@ -50,12 +48,12 @@ void check_steps(std::size_t steps, const Document& component) {
 }
 bool flag_setting(const Document& map, std::string_view key, bool otherwise) {
   const Document* value = map.find(key);
-  return is_null(value) ? otherwise : from_document<bool>(*value);
+  return is_null(value) ? otherwise : from_json<bool>(*value);
 }
 std::int64_t number_setting(const Document& map, std::string_view key, std::optional<std::int64_t> otherwise) {
   const Document* value = map.find(key);
   if (is_null(value) && otherwise) return *otherwise;
-  return from_document<std::int64_t>(required(map, key));
+  return from_json<std::int64_t>(required(map, key));
 }
 
 const std::vector<Document>& sequence_items(const Document& sequence, std::string_view key) {
@@ -64,4 +62,4 @@ const std::vector<Document>& sequence_items(const Document& sequence, std::strin
   return list.items;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

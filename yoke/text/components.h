@@ -6,7 +6,7 @@
 
 #include "yoke/base/document.h"
 
-namespace yoke {
+namespace yoke::text {
 
 // The type of a part, such as "NFC". kInvalid where there is none.
 std::string component_type(const Document& component);
@@ -31,4 +31,4 @@ void check_steps(std::size_t steps, const Document& component);
 // The parts of a sequence, under whichever key this kind of sequence keeps them.
 const std::vector<Document>& sequence_items(const Document& sequence, std::string_view key);
 
-}  // namespace yoke
+}  // namespace yoke::text

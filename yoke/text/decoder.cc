@@ -10,7 +10,7 @@
 #include "yoke/text/components.h"
 #include "yoke/text/normalizer.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 void decode_byte_level(std::string& token, TokenPlace, TextBudget&) {
@@ -94,4 +94,4 @@ void Decoder::append(std::string& bytes, std::string_view token, TokenPlace plac
   bytes += decoded;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

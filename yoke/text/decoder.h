@@ -10,7 +10,7 @@
 #include "yoke/base/document.h"
 #include "yoke/text/text_budget.h"
 
-namespace yoke {
+namespace yoke::text {
 
 enum class TokenPlace { kFirst, kLater };  // in the text that is decoded
 
@@ -30,4 +30,4 @@ class Decoder {
   bool fused_ = false;  // the steps after a Fuse see the whole text, of which a first token tells the start
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

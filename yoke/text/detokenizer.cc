@@ -4,7 +4,7 @@
 
 #include "yoke/text/unicode.h"
 
-namespace yoke {
+namespace yoke::text {
 
 std::string Detokenizer::add(TokenId id) {
   if (options_.special_tokens == SpecialTokens::kHide && tokenizer_->is_special(id)) return {};
@@ -21,4 +21,4 @@ std::string Detokenizer::finish() {
   return replace_invalid_utf8(std::exchange(held_, {}));
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

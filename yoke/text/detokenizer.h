@@ -12,7 +12,7 @@
 #include "yoke/text/decoder.h"
 #include "yoke/text/tokenizer.h"
 
-namespace yoke {
+namespace yoke::text {
 
 class Detokenizer {
  public:
@@ -23,6 +23,7 @@ class Detokenizer {
   std::string add(TokenId id);
   // What is held back, an unfinished character as U+FFFD. After that a new text starts.
   std::string finish();
+  bool holds_text() const { return !held_.empty(); }
 
  private:
   const Tokenizer* tokenizer_;
@@ -31,4 +32,4 @@ class Detokenizer {
   TokenPlace place_ = TokenPlace::kFirst;
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

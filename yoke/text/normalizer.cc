@@ -6,7 +6,7 @@
 #include "yoke/text/components.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke {
+namespace yoke::text {
 
 Pattern read_pattern(const Document& document) {
   if (const Document* literal = document.find("String"); literal && !literal->text.empty()) {
@@ -64,4 +64,4 @@ std::string Normalizer::apply(std::string text, TextBudget& budget) const {
   return text;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

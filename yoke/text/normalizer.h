@@ -10,7 +10,7 @@
 #include "yoke/base/pattern.h"
 #include "yoke/text/text_budget.h"
 
-namespace yoke {
+namespace yoke::text {
 
 class Normalizer {
  public:
@@ -28,4 +28,4 @@ class Normalizer {
 // {"String": "…"} or {"Regex": "…"}, as normalizers, pre-tokenizers and decoders hold it.
 Pattern read_pattern(const Document& document);
 
-}  // namespace yoke
+}  // namespace yoke::text

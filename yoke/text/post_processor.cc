@@ -7,13 +7,13 @@
 #include "yoke/base/limits.h"
 #include "yoke/text/components.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 using IsToken = std::function<bool(TokenId)>;
 
 TokenId known_id(const Document& document, const IsToken& is_token) {
-  const auto id = from_document<TokenId>(document);
+  const auto id = from_json<TokenId>(document);
   if (!is_token(id)) {
     throw Error(ErrorCode::kInvalid, fmt::format("{}: the vocabulary has no token {}", document.where, id));
   }
@@ -82,4 +82,4 @@ PostProcessor read_post_processor(const Document& document, const IsToken& is_to
   return around;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

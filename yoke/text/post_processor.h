@@ -7,7 +7,7 @@
 #include "yoke/base/document.h"
 #include "yoke/text/vocabulary.h"
 
-namespace yoke {
+namespace yoke::text {
 
 struct PostProcessor {
   std::vector<TokenId> before;
@@ -17,4 +17,4 @@ struct PostProcessor {
 // Ids that are no tokens are kInvalid.
 PostProcessor read_post_processor(const Document& document, const std::function<bool(TokenId)>& is_token);
 
-}  // namespace yoke
+}  // namespace yoke::text

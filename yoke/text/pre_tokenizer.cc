@@ -9,7 +9,7 @@
 #include "yoke/text/components.h"
 #include "yoke/text/normalizer.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 // What becomes of the matches of a Split: pieces of their own, dropped, or joined to a neighbour.
@@ -91,7 +91,7 @@ void PreTokenizer::add(const Document& document) {
   if (type == "Sequence") {
     for (const Document& part : sequence_items(document, "pretokenizers")) add(part);
   } else if (type == "Split") {
-    const auto behavior = from_document<Behavior>(required(document, "behavior"));
+    const auto behavior = from_json<Behavior>(required(document, "behavior"));
     steps_.push_back(
         Splitter{read_pattern(required(document, "pattern")), behavior, flag_setting(document, "invert", false)});
   } else if (type == "Digits") {
@@ -100,7 +100,7 @@ void PreTokenizer::add(const Document& document) {
                               each ? Behavior::kIsolated : Behavior::kContiguous});
   } else if (type == "Punctuation") {
     const Document* given = document.find("behavior");
-    const Behavior behavior = is_null(given) ? Behavior::kIsolated : from_document<Behavior>(*given);
+    const Behavior behavior = is_null(given) ? Behavior::kIsolated : from_json<Behavior>(*given);
     steps_.push_back(Splitter{Pattern::regex("[\\p{P}!-/:-@\\[-`{-~]", std::string(document.where)), behavior});
   } else if (type == "ByteLevel") {
     add_byte_level(document);
@@ -168,4 +168,4 @@ std::vector<TextPiece> PreTokenizer::apply(TextPiece text, TextBudget& budget) c
   return pieces;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

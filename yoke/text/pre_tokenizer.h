@@ -9,7 +9,7 @@
 #include "yoke/base/document.h"
 #include "yoke/text/text_budget.h"
 
-namespace yoke {
+namespace yoke::text {
 
 struct TextPiece {
   std::string text;
@@ -32,4 +32,4 @@ class PreTokenizer {
   std::vector<Step> steps_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -8,92 +8,41 @@
 #include "yoke/base/error.h"
 #include "yoke/base/rng.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
-constexpr int kLogprobsMost = 20;  // as the OpenAI API
+constexpr int kMaxLogprobs = 20;  // as the OpenAI API
 
 void require(bool holds, std::string_view what) {
   if (!holds) throw Error(ErrorCode::kInvalid, std::string(what));
 }
 
-std::size_t candidates_wanted(const SamplingOptions& options) {
-  if (options.temperature == 0) return 1;
-  if (options.top_k == 0) return kCandidatesMost;
-  return std::min(kCandidatesMost, static_cast<std::size_t>(options.top_k));
-}
-
 bool better(const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; }
 bool likelier(const Candidate& a, const Candidate& b) { return a.raw != b.raw ? a.raw > b.raw : a.id < b.id; }
 
-// The best of those it is shown. Most are not: a heap with the worst kept at its front refuses them by one comparison.
-class Best {
- public:
-  using Order = bool (*)(const Candidate&, const Candidate&);
-  Best(std::size_t most, Order order) : most_(most), order_(order) {}
+using Order = bool (*)(const Candidate&, const Candidate&);
 
-  void show(const Candidate& candidate) {
-    if (kept_.size() == most_) {
-      if (most_ == 0 || !order_(candidate, kept_.front())) return;
-      std::pop_heap(kept_.begin(), kept_.end(), order_);
-      kept_.pop_back();
+// The first `most` of several lists that are in order, in order.
+std::vector<Candidate> merged_lists(std::span<const HeadSlice> slices, std::vector<Candidate> HeadSlice::*list,
+                                    std::size_t most, Order order) {
+  std::vector<std::size_t> next(slices.size());
+  std::vector<Candidate> merged;
+  while (merged.size() < most) {
+    const Candidate* first = nullptr;
+    std::size_t of = 0;
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      const std::vector<Candidate>& candidates = slices[i].*list;
+      if (next[i] == candidates.size()) continue;
+      if (first == nullptr || order(candidates[next[i]], *first)) {
+        first = &candidates[next[i]];
+        of = i;
+      }
     }
-    kept_.push_back(candidate);
-    std::push_heap(kept_.begin(), kept_.end(), order_);
+    if (first == nullptr) break;
+    merged.push_back(*first);
+    ++next[of];
   }
-
-  std::vector<Candidate> take() {
-    std::sort(kept_.begin(), kept_.end(), order_);
-    return std::move(kept_);
-  }
-
- private:
-  std::size_t most_;
-  Order order_;
-  std::vector<Candidate> kept_;
-};
-
-Mass mass_of(std::span<const float> logits, double scale) {
-  Mass mass;
-  for (const float logit : logits) mass.max = std::max(mass.max, logit * scale);
-  if (std::isinf(mass.max)) return mass;
-  for (const float logit : logits) mass.sum += std::exp(logit * scale - mass.max);
-  return mass;
-}
-
-void check_numbers(std::span<const float> logits) {
-  for (const float logit : logits) {
-    if (std::isnan(logit) || logit == std::numeric_limits<float>::infinity()) {
-      throw Error(ErrorCode::kInternal, "the model gave a logit that is not a number",
-                  "the weights may be damaged: run 'yoke verify' on the model folder");
-    }
-  }
-}
-
-void penalize(float& logit, const TokenCounts::Count& count, const SamplingOptions& options) {
-  logit = logit > 0 ? logit / options.repetition_penalty : logit * options.repetition_penalty;
-  if (count.in_answer == 0) return;
-  logit -= options.frequency_penalty * static_cast<float>(count.in_answer) + options.presence_penalty;
-}
-
-// The logits with penalties and bias, or none where there are neither and a copy would be for nothing.
-std::vector<float> adjusted(std::span<const float> logits, TokenId first, const SamplingOptions& options,
-                            const TokenCounts& counts) {
-  const bool penalized =
-      options.repetition_penalty != 1 || options.frequency_penalty != 0 || options.presence_penalty != 0;
-  if (!penalized && options.logit_bias.empty()) return {};
-  std::vector<float> changed(logits.begin(), logits.end());
-  const auto change = [&](TokenId id, auto action) {
-    if (id >= first && static_cast<std::size_t>(id - first) < changed.size())
-      action(changed[static_cast<std::size_t>(id - first)]);
-  };
-  if (penalized) {
-    for (const auto& [id, count] : counts.counts()) {
-      change(id, [&, &seen = count](float& logit) { penalize(logit, seen, options); });
-    }
-  }
-  for (const LogitBias& entry : options.logit_bias) change(entry.id, [&](float& logit) { logit += entry.bias; });
-  return changed;
+  return merged;
 }
 
 // How many of the best the options leave to choose from; `weights` are relative to the best's. The best is always
@@ -134,6 +83,12 @@ TokenId draw(const HeadSlice& head, const SamplingOptions& options, std::uint64_
 
 }  // namespace
 
+std::size_t candidates_wanted(const SamplingOptions& options) {
+  if (options.temperature == 0) return 1;
+  if (options.top_k == 0) return kMaxCandidates;
+  return std::min(kMaxCandidates, static_cast<std::size_t>(options.top_k));
+}
+
 void check_sampling(const SamplingOptions& options, TokenId vocabulary_size) {
   require(options.temperature >= 0 && options.temperature <= 100, "the temperature must be from 0 to 100");
   require(options.top_k >= 0, "top_k must be 0 or more");
@@ -143,7 +98,7 @@ void check_sampling(const SamplingOptions& options, TokenId vocabulary_size) {
           "the repetition penalty must be above 0 and at most 100");
   require(std::abs(options.frequency_penalty) <= 100, "the frequency penalty must be from -100 to 100");
   require(std::abs(options.presence_penalty) <= 100, "the presence penalty must be from -100 to 100");
-  require(!options.logprobs || (*options.logprobs >= 0 && *options.logprobs <= kLogprobsMost),
+  require(!options.logprobs || (*options.logprobs >= 0 && *options.logprobs <= kMaxLogprobs),
           "the number of log-probabilities must be from 0 to 20");
   for (const LogitBias& entry : options.logit_bias) {
     require(entry.id >= 0 && entry.id < vocabulary_size,
@@ -152,12 +107,7 @@ void check_sampling(const SamplingOptions& options, TokenId vocabulary_size) {
   }
 }
 
-void TokenCounts::add_prompt(std::span<const TokenId> ids) {
-  for (const TokenId id : ids) counts_[id].in_prompt = true;
-}
-void TokenCounts::add_answer(TokenId id) { ++counts_[id].in_answer; }
-
-void Mass::add(const Mass& other) {
+void LogSumExp::add(const LogSumExp& other) {
   if (std::isinf(other.max)) return;
   if (std::isinf(max)) {
     *this = other;
@@ -168,48 +118,28 @@ void Mass::add(const Mass& other) {
   max = larger;
 }
 
-double Mass::log() const { return max + std::log(sum); }
+double LogSumExp::log() const { return max + std::log(sum); }
 
-HeadSlice slice_head(std::span<const float> logits, TokenId first, const SamplingOptions& options,
-                     const TokenCounts& counts) {
-  check_numbers(logits);
-  const std::vector<float> changed = adjusted(logits, first, options, counts);
-  const std::span<const float> used = changed.empty() ? logits : std::span<const float>(changed);
-  HeadSlice slice;
-  Best best(candidates_wanted(options), better);
-  for (std::size_t i = 0; i < used.size(); ++i) best.show({first + static_cast<TokenId>(i), used[i], logits[i]});
-  slice.best = best.take();
-  if (options.temperature > 0) slice.mass = mass_of(used, 1 / static_cast<double>(options.temperature));
-  if (options.logprobs) {
-    Best likeliest(static_cast<std::size_t>(*options.logprobs), likelier);
-    for (std::size_t i = 0; i < used.size(); ++i) likeliest.show({first + static_cast<TokenId>(i), used[i], logits[i]});
-    slice.likeliest = likeliest.take();
-    slice.raw_mass = mass_of(logits, 1);
-  }
-  return slice;
-}
-
-HeadSlice merge_slices(std::span<const HeadSlice> slices) {
+HeadSlice merge_slices(std::span<const HeadSlice> slices, std::size_t most) {
   HeadSlice merged;
   for (const HeadSlice& slice : slices) {
-    merged.best.insert(merged.best.end(), slice.best.begin(), slice.best.end());
-    merged.likeliest.insert(merged.likeliest.end(), slice.likeliest.begin(), slice.likeliest.end());
     merged.mass.add(slice.mass);
     merged.raw_mass.add(slice.raw_mass);
   }
-  std::sort(merged.best.begin(), merged.best.end(), better);
-  std::sort(merged.likeliest.begin(), merged.likeliest.end(), likelier);
+  merged.best = merged_lists(slices, &HeadSlice::best, most, better);
+  merged.likeliest = merged_lists(slices, &HeadSlice::likeliest, most, likelier);
   return merged;
 }
 
-Sampled sample(const HeadSlice& head, const SamplingOptions& options, std::uint64_t position) {
+SampledToken sample(const HeadSlice& head, const SamplingOptions& options, std::uint64_t position) {
   if (head.best.empty() || std::isinf(head.best.front().logit)) {
-    throw Error(ErrorCode::kInvalid, "no token is allowed here", "the logit bias forbids all of them");
+    throw Error(ErrorCode::kInvalid, "no token is allowed here",
+                "the logit bias or the schema of the answer forbids all of them");
   }
   // However many ranks gave candidates, the same are looked at: the best of all.
   HeadSlice cut = head;
   cut.best.resize(std::min(cut.best.size(), candidates_wanted(options)));
-  Sampled sampled{.id = options.temperature == 0 ? cut.best.front().id : draw(cut, options, position)};
+  SampledToken sampled{.id = options.temperature == 0 ? cut.best.front().id : draw(cut, options, position)};
   if (!options.logprobs) return sampled;
   const double log_mass = head.raw_mass.log();
   const auto logprob = [&](const Candidate& token) {
@@ -223,4 +153,4 @@ Sampled sample(const HeadSlice& head, const SamplingOptions& options, std::uint6
   return sampled;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

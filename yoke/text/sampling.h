@@ -2,25 +2,24 @@
 // which says all that choosing needs (its best candidates, and the sum over the others), and one rank merges the slices
 // and samples.
 //
-//   slices[rank] = slice_head(logits, first_id, options, counts);          // on each rank
-//   Sampled next = sample(merge_slices(slices), options, position);        // on one
+//   slices[rank] = …                                                       // on each rank: engine/head_block.h
+//   SampledToken next = sample(merge_slices(slices), options, position);        // on one
 //
 // All pure functions: the number drawn depends on (seed, position) only, so that the same logits give the same token in
-// whatever batch, on however many ranks, and again after a restart. Sampling looks at the kCandidatesMost best tokens.
+// whatever batch, on however many ranks, and again after a restart. Sampling looks at the kMaxCandidates best tokens.
 // Order: penalties and bias, temperature, top-k, top-p of what is left, min-p.
 #pragma once
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "yoke/text/vocabulary.h"
 
-namespace yoke {
+namespace yoke::text {
 
-inline constexpr std::size_t kCandidatesMost = 256;
+inline constexpr std::size_t kMaxCandidates = 256;
 
 struct LogitBias {
   TokenId id = 0;
@@ -40,30 +39,17 @@ struct SamplingOptions {
   std::optional<int> logprobs;  // also report log-probabilities, with those of so many of the likeliest tokens
 };
 
+// How many of the best tokens are looked at; each rank gives so many of its own.
+std::size_t candidates_wanted(const SamplingOptions& options);
+
 // kInvalid, naming the option that makes no sense for a vocabulary of this size.
 void check_sampling(const SamplingOptions& options, TokenId vocabulary_size);
 
-// Which tokens a sequence holds, for the penalties.
-class TokenCounts {
- public:
-  void add_prompt(std::span<const TokenId> ids);
-  void add_answer(TokenId id);
-
-  struct Count {
-    bool in_prompt = false;
-    int in_answer = 0;
-  };
-  const std::unordered_map<TokenId, Count>& counts() const { return counts_; }
-
- private:
-  std::unordered_map<TokenId, Count> counts_;
-};
-
 // Sum of exponentials, kept with the largest exponent so that it neither overflows nor vanishes.
-struct Mass {
+struct LogSumExp {
   double max = -std::numeric_limits<double>::infinity();
   double sum = 0;  // of exp(x - max)
-  void add(const Mass& other);
+  void add(const LogSumExp& other);
   double log() const;
 };
 
@@ -75,28 +61,26 @@ struct Candidate {
 
 struct HeadSlice {
   std::vector<Candidate> best;       // by logit, best first; equal logits by id
-  Mass mass;                         // of all logits over the temperature; empty where the best token is taken
+  LogSumExp mass;                    // of all logits over the temperature; empty where the best token is taken
   std::vector<Candidate> likeliest;  // by raw logit; only for log-probabilities
-  Mass raw_mass;                     // of all raw logits; only for log-probabilities
+  LogSumExp raw_mass;                // of all raw logits; only for log-probabilities
 };
 
-// `logits` are those of the tokens from `first` on. Logits that are not numbers are kInternal.
-HeadSlice slice_head(std::span<const float> logits, TokenId first, const SamplingOptions& options,
-                     const TokenCounts& counts);
-HeadSlice merge_slices(std::span<const HeadSlice> slices);
+// At most so many candidates of all slices together: candidates_wanted() are enough to sample.
+HeadSlice merge_slices(std::span<const HeadSlice> slices, std::size_t most = std::numeric_limits<std::size_t>::max());
 
 struct TokenLogprob {
   TokenId id = 0;
   float logprob = 0;
 };
 
-struct Sampled {
+struct SampledToken {
   TokenId id = 0;
   float logprob = 0;              // of the model as it is: before penalties, bias and temperature
   std::vector<TokenLogprob> top;  // the likeliest tokens; both only where they were asked for
 };
 
 // `position` is the place of the token in its sequence.
-Sampled sample(const HeadSlice& head, const SamplingOptions& options, std::uint64_t position);
+SampledToken sample(const HeadSlice& head, const SamplingOptions& options, std::uint64_t position);
 
-}  // namespace yoke
+}  // namespace yoke::text

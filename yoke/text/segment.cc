@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace yoke {
+namespace yoke::text {
 
 std::string joined_text(const std::vector<Segment>& segments) {
   std::string text;
@@ -28,4 +28,4 @@ bool OriginRanges::all_from_template(std::size_t begin, std::size_t end) const {
   return begin >= end || last_ == Origin::kTemplate;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace yoke {
+namespace yoke::text {
 
 enum class Origin {
   kUser,      // from outside: special tokens in it are plain text
@@ -40,4 +40,4 @@ class OriginRanges {
   Origin last_ = Origin::kUser;  // of all that follows the ranges
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

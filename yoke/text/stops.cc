@@ -5,7 +5,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::text {
 
 StopMatcher::StopMatcher(std::vector<std::string> stops, std::vector<TokenId> stop_ids)
     : stops_(std::move(stops)), stop_ids_(std::move(stop_ids)) {
@@ -53,4 +53,4 @@ std::string StopMatcher::add(std::string_view text) {
 
 std::string StopMatcher::finish() { return std::exchange(held_, {}); }
 
-}  // namespace yoke
+}  // namespace yoke::text

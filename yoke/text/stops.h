@@ -16,7 +16,7 @@
 
 #include "yoke/text/vocabulary.h"
 
-namespace yoke {
+namespace yoke::text {
 
 class StopMatcher {
  public:
@@ -31,6 +31,7 @@ class StopMatcher {
   // What was held back: the end of an answer that ended at a token or for another reason.
   std::string finish();
   bool stopped() const { return stopped_; }
+  bool holds_text() const { return !held_.empty(); }
   const std::string& matched() const { return matched_; }  // the stop text that was found, or empty
 
  private:
@@ -43,4 +44,4 @@ class StopMatcher {
   bool stopped_ = false;
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -6,7 +6,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 TEST(StopMatcher, FindsAStopTextAcrossPieces) {
@@ -71,4 +71,4 @@ RC_GTEST_PROP(StopMatcher, GivesTheSameHoweverTheTextIsCut, (std::uint32_t bits,
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::text

@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/limits.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 // A program under a sanitizer takes about ten times as long.
@@ -34,4 +34,4 @@ void TextBudget::check_size(std::size_t bytes) const {
   throw Error(ErrorCode::kExhausted, fmt::format("the tokenizer makes more than {} bytes of the text", bytes_max_));
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -6,7 +6,7 @@
 
 #include "yoke/base/cpu_budget.h"
 
-namespace yoke {
+namespace yoke::text {
 
 class TextBudget {
  public:
@@ -22,4 +22,4 @@ class TextBudget {
   CpuBudget cpu_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

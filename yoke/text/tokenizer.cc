@@ -11,10 +11,10 @@
 #include "yoke/text/tokenizer_parts.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
-constexpr Bytes kFileMost{128 << 20};  // the largest known (Gemma 3) has 33 MB
+constexpr Bytes kMaxFile{128 << 20};  // the largest known (Gemma 3) has 33 MB
 
 // Calls for what lies between added tokens and for the tokens themselves, in order.
 template <class OnText, class OnToken>
@@ -36,7 +36,7 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Tokenizer Tokenizer::load(const std::filesystem::path& file) {
-  return Tokenizer(Parts::read(read_file(file, kFileMost), file));
+  return Tokenizer(Parts::read(read_file(file, kMaxFile), file));
 }
 
 Tokenizer Tokenizer::parse(std::string_view json, const std::string& source) {
@@ -120,4 +120,4 @@ void Tokenizer::append_bytes(std::string& bytes, TokenId id, TokenPlace place) c
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

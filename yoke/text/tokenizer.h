@@ -20,7 +20,7 @@
 #include "yoke/text/segment.h"
 #include "yoke/text/vocabulary.h"
 
-namespace yoke {
+namespace yoke::text {
 
 // What the model wants around a text, such as <|begin_of_text|>. A chat template writes it itself.
 enum class Frame { kNone, kAdd };
@@ -56,6 +56,12 @@ class Tokenizer {
   bool is_special(TokenId id) const;
   std::optional<TokenId> find(std::string_view token) const;
   std::string_view token(TokenId id) const;  // as the file writes it: 'Ġworld'. kInvalid where there is none
+  // The bytes that a token adds to a text, which may be part of a character.
+  std::string bytes(TokenId id, TokenPlace place) const {
+    std::string bytes;
+    append_bytes(bytes, id, place);
+    return bytes;
+  }
 
  private:
   friend class Detokenizer;
@@ -68,4 +74,4 @@ class Tokenizer {
   std::unique_ptr<const Parts> parts_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

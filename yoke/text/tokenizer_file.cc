@@ -10,10 +10,10 @@
 #include "yoke/base/limits.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
-using Kind = JsonEvent::Kind;
+using EventKind = JsonEvent::Kind;
 
 [[noreturn]] void refuse(const JsonEvent& event, std::string_view why) {
   throw Error(ErrorCode::kInvalid, fmt::format("{}: {}", event.place(), why));
@@ -29,7 +29,7 @@ class FileReader : public JsonHandler {
   void on(JsonEvent& event) override {
     switch (inside_) {
       case Inside::kNothing:
-        if (event.kind != Kind::kBeginMap) refuse(event, "this must be a map of keys");
+        if (event.kind != EventKind::kBeginMap) refuse(event, "this must be a map of keys");
         inside_ = Inside::kFile;
         return;
       case Inside::kFile:
@@ -54,12 +54,12 @@ class FileReader : public JsonHandler {
   enum class Inside { kNothing, kFile, kModel, kVocabulary, kMerges, kMerge, kPart };
 
   void on_file(JsonEvent& event) {
-    if (event.kind == Kind::kEndMap) {
+    if (event.kind == EventKind::kEndMap) {
       inside_ = Inside::kNothing;
-    } else if (event.kind == Kind::kKey) {
+    } else if (event.kind == EventKind::kKey) {
       take_key(event, file.parts, file_keys_, has_model && *event.text == "model");
     } else if (key_ == "model") {
-      if (event.kind != Kind::kBeginMap) refuse(event, "this must be a map of keys");
+      if (event.kind != EventKind::kBeginMap) refuse(event, "this must be a map of keys");
       has_model = true;
       inside_ = Inside::kModel;
     } else {
@@ -68,19 +68,19 @@ class FileReader : public JsonHandler {
   }
 
   void on_model(JsonEvent& event) {
-    if (event.kind == Kind::kEndMap) {
+    if (event.kind == EventKind::kEndMap) {
       inside_ = Inside::kFile;
-    } else if (event.kind == Kind::kKey) {
+    } else if (event.kind == EventKind::kKey) {
       const bool again =
           (file.has_vocabulary && *event.text == "vocab") || (file.has_merges && *event.text == "merges");
       take_key(event, file.model, model_keys_, again);
     } else if (key_ == "vocab") {
       // Other kinds of model hold a list here; what they are is told when the model's type is read.
-      if (event.kind != Kind::kBeginMap) return begin_part(event, Inside::kModel);
+      if (event.kind != EventKind::kBeginMap) return begin_part(event, Inside::kModel);
       file.has_vocabulary = true;
       inside_ = Inside::kVocabulary;
     } else if (key_ == "merges") {
-      if (event.kind != Kind::kBeginList) refuse(event, "this must be a list");
+      if (event.kind != EventKind::kBeginList) refuse(event, "this must be a list");
       file.has_merges = true;
       inside_ = Inside::kMerges;
     } else {
@@ -89,14 +89,14 @@ class FileReader : public JsonHandler {
   }
 
   void on_vocabulary(JsonEvent& event) {
-    if (event.kind == Kind::kEndMap) {
+    if (event.kind == EventKind::kEndMap) {
       inside_ = Inside::kModel;
-    } else if (event.kind == Kind::kKey) {
+    } else if (event.kind == EventKind::kKey) {
       token_ = std::move(*event.text);
-    } else if (event.kind != Kind::kWhole) {
+    } else if (event.kind != EventKind::kWhole) {
       refuse(event, "a token's id must be a whole number");
-    } else if (event.whole < 0 || event.whole > Vocabulary::kIdMost) {
-      refuse(event, fmt::format("a token's id must be from 0 to {}", Vocabulary::kIdMost));
+    } else if (event.whole < 0 || event.whole > Vocabulary::kMaxId) {
+      refuse(event, fmt::format("a token's id must be from 0 to {}", Vocabulary::kMaxId));
     } else if (!file.vocabulary.add(token_, static_cast<TokenId>(event.whole))) {
       refuse(event, fmt::format("the token '{}' or its id {} stands twice", printable(token_, 60), event.whole));
     }
@@ -104,12 +104,12 @@ class FileReader : public JsonHandler {
 
   // ["a", "b"], or in older files "a b".
   void on_merges(JsonEvent& event) {
-    if (event.kind == Kind::kEndList) {
+    if (event.kind == EventKind::kEndList) {
       inside_ = Inside::kModel;
-    } else if (event.kind == Kind::kBeginList) {
+    } else if (event.kind == EventKind::kBeginList) {
       pair_.clear();
       inside_ = Inside::kMerge;
-    } else if (event.kind == Kind::kText) {
+    } else if (event.kind == EventKind::kText) {
       pair_ = split(*event.text, ' ');
       end_merge(event);
     } else {
@@ -118,9 +118,9 @@ class FileReader : public JsonHandler {
   }
 
   void on_merge(JsonEvent& event) {
-    if (event.kind == Kind::kText && pair_.size() < 2) {
+    if (event.kind == EventKind::kText && pair_.size() < 2) {
       pair_.push_back(std::move(*event.text));
-    } else if (event.kind == Kind::kEndList) {
+    } else if (event.kind == EventKind::kEndList) {
       inside_ = Inside::kMerges;
       end_merge(event);
     } else {
@@ -191,4 +191,4 @@ TokenizerFile read_tokenizer_file(std::string json, const std::string& source) {
   return std::move(reader.file);
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -9,7 +9,7 @@
 #include "yoke/base/document.h"
 #include "yoke/text/vocabulary.h"
 
-namespace yoke {
+namespace yoke::text {
 
 // Pairs of texts in the order of training, in one block: 500,000 take about 8 MB.
 class MergeTexts {
@@ -38,4 +38,4 @@ struct TokenizerFile {
 // kInvalid where it is no JSON, or the model is not what a model is.
 TokenizerFile read_tokenizer_file(std::string json, const std::string& source);
 
-}  // namespace yoke
+}  // namespace yoke::text

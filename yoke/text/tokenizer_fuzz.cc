@@ -10,10 +10,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    const yoke::Tokenizer tokenizer = yoke::Tokenizer::parse({reinterpret_cast<const char*>(data), size}, "input");
-    const std::vector<yoke::TokenId> ids =
-        tokenizer.encode("Hi <s> 42 é\xFF\n", {.frame = yoke::Frame::kAdd, .origin = yoke::Origin::kTemplate});
-    for (const yoke::TokenId id : ids) YOKE_CHECK(tokenizer.contains(id), "{}", id);
+    const yoke::text::Tokenizer tokenizer =
+        yoke::text::Tokenizer::parse({reinterpret_cast<const char*>(data), size}, "input");
+    const std::vector<yoke::text::TokenId> ids = tokenizer.encode(
+        "Hi <s> 42 é\xFF\n", {.frame = yoke::text::Frame::kAdd, .origin = yoke::text::Origin::kTemplate});
+    for (const yoke::text::TokenId id : ids) YOKE_CHECK(tokenizer.contains(id), "{}", id);
     YOKE_CHECK(!yoke::find_invalid_utf8(tokenizer.decode(ids)));
   } catch (const yoke::Error& error) {
     YOKE_CHECK(error.code() == yoke::ErrorCode::kInvalid || error.code() == yoke::ErrorCode::kUnsupported ||

@@ -7,7 +7,7 @@
 #include "yoke/text/detokenizer.h"
 #include "yoke/text/tokenizers_testing.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 using Ids = std::vector<TokenId>;
@@ -77,7 +77,7 @@ std::string spelled(const Tokenizer& tokenizer, const Ids& ids) {
   return text;
 }
 
-TEST(ByteLevel, APrefixSpaceIsAddedWhereTheFileSays) {
+TEST(ByteLevel, APrefixSpaceIsAddedWhereTheFileSaysSo) {
   const Tokenizer with = letters(R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true})");
   EXPECT_EQ(spelled(with, with.encode("ab")), "Ġab");
   EXPECT_EQ(spelled(with, with.encode(" ab")), "Ġab");
@@ -128,7 +128,7 @@ TEST(AddedTokens, ThoseOfTheNormalizedTextAreLookedForBetweenTheOthers) {
   EXPECT_EQ(tokenizer.encode("b>ac"), (Ids{60, 62})) << "a piece begins behind it, so this is no word's inside";
 }
 
-TEST(PreTokenizer, SplitsAsEachBehaviorSays) {
+TEST(PreTokenizer, SplitsAsEachBehaviorAsks) {
   // A piece is seen by the space that add_prefix_space puts before each.
   const auto pieces = [](const std::string& behavior, const std::string& invert = "false") {
     const Tokenizer tokenizer = letters(fmt::format(
@@ -236,4 +236,4 @@ TEST(Detokenizer, HidesOrShowsSpecialTokens) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::text

@@ -7,7 +7,7 @@
 #include "yoke/base/limits.h"
 #include "yoke/text/tokenizer.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 using testing::HasSubstr;
@@ -149,4 +149,4 @@ TEST(TokenizerFile, HasALimitOfValuesForPartsThatNobodyReads) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::text

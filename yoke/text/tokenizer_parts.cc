@@ -8,7 +8,7 @@
 #include "yoke/text/components.h"
 #include "yoke/text/tokenizer_file.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 const Document& part(const TokenizerFile& file, std::string_view key) {
@@ -102,4 +102,4 @@ std::unique_ptr<const Tokenizer::Parts> Tokenizer::Parts::read(std::string json,
   return parts;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -15,7 +15,7 @@
 #include "yoke/text/pre_tokenizer.h"
 #include "yoke/text/tokenizer.h"
 
-namespace yoke {
+namespace yoke::text {
 
 struct Tokenizer::Parts {
   Vocabulary vocabulary;          // of the model: what merges can make
@@ -35,4 +35,4 @@ struct Tokenizer::Parts {
   static std::unique_ptr<const Parts> read(std::string json, const std::string& source);
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -11,12 +11,12 @@
 #include "yoke/text/tokenizers_testing.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 using Ids = std::vector<TokenId>;
 
-Ids golden_ids(const Document& entry, std::string_view key) { return from_document<Ids>(*entry.find(key)); }
+Ids golden_ids(const Document& entry, std::string_view key) { return from_json<Ids>(*entry.find(key)); }
 
 TEST(Tokenizer, GivesTheGoldenIdsAndTexts) {
   const Tokenizer& tokenizer = golden_tokenizer();
@@ -105,11 +105,11 @@ TEST(Tokenizer, LongTextTakesLittleTime) {
   const double seconds = to_seconds(real_clock().now() - start).value;
   RecordProperty("seconds", std::to_string(seconds));
 #ifdef NDEBUG
-  EXPECT_TRUE(kEmulated || seconds < 2.0) << seconds;
+  EXPECT_TRUE(tests::kEmulated || seconds < 2.0) << seconds;
 #endif
   EXPECT_FALSE(deadline.expired());
   EXPECT_EQ(golden_tokenizer().decode(ids), text);
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::text

@@ -10,7 +10,7 @@
 #include "yoke/base/json.h"
 #include "yoke/text/tokenizer.h"
 
-namespace yoke {
+namespace yoke::text {
 
 inline const std::filesystem::path kTokenizerGolden = std::filesystem::path(YOKE_SOURCE_DIR) / "tests/golden/tokenizer";
 
@@ -49,4 +49,4 @@ inline const std::string kLlama2Steps =
     "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "},
       {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})";
 
-}  // namespace yoke
+}  // namespace yoke::text

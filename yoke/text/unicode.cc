@@ -11,7 +11,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -185,4 +185,4 @@ std::string_view trim_end(std::string_view text) {
   return text;
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace yoke {
+namespace yoke::text {
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
@@ -30,4 +30,4 @@ bool is_word(char32_t code_point);         // letters, marks, digits and connect
 std::string_view trim_start(std::string_view text);
 std::string_view trim_end(std::string_view text);
 
-}  // namespace yoke
+}  // namespace yoke::text

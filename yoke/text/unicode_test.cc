@@ -5,7 +5,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::text {
 namespace {
 
 TEST(Unicode, NormalFormsComposeAndDecompose) {
@@ -63,4 +63,4 @@ TEST(Unicode, TrimmingTakesTheSpacesOfAllScripts) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::text

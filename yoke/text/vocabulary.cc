@@ -5,7 +5,7 @@
 #include "yoke/base/check.h"
 #include "yoke/base/hash.h"
 
-namespace yoke {
+namespace yoke::text {
 
 void Vocabulary::reserve(std::size_t tokens) { grow(std::bit_ceil(2 * tokens + 16)); }
 
@@ -25,7 +25,7 @@ std::size_t Vocabulary::slot_of(std::string_view text) const {
 }
 
 bool Vocabulary::add(std::string_view text, TokenId id) {
-  YOKE_CHECK(id >= 0 && id <= kIdMost, "token id {}", id);
+  YOKE_CHECK(id >= 0 && id <= kMaxId, "token id {}", id);
   if (const auto known = find(text)) return *known == id;
   if (contains(id)) return false;
   if (2 * (count_ + 1) > slots_.size()) reserve(2 * count_);
@@ -55,4 +55,4 @@ std::string_view Vocabulary::text(TokenId id) const {
   return std::string_view(texts_).substr(entry.begin, entry.length);
 }
 
-}  // namespace yoke
+}  // namespace yoke::text

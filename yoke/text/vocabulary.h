@@ -7,14 +7,14 @@
 #include <string_view>
 #include <vector>
 
-namespace yoke {
+namespace yoke::text {
 
 using TokenId = std::int32_t;
 
 class Vocabulary {
  public:
   // Larger ids than any model has are refused before memory is taken for them.
-  static constexpr TokenId kIdMost = (1 << 22) - 1;
+  static constexpr TokenId kMaxId = (1 << 22) - 1;
 
   // False where the id is taken by another text, or the text by another id. Adding the same pair again changes nothing.
   bool add(std::string_view text, TokenId id);
@@ -43,4 +43,4 @@ class Vocabulary {
   std::size_t count_ = 0;
 };
 
-}  // namespace yoke
+}  // namespace yoke::text

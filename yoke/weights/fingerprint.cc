@@ -6,7 +6,7 @@
 #include "yoke/base/json.h"
 #include "yoke/weights/model_files.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 // A page or two each. Cold on a disk that reads 10,000 times a second these are 50 ms, and loading reads them again.
@@ -46,4 +46,4 @@ std::string ModelFiles::fingerprint() const {
   return sha256_hex(all);
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -10,32 +10,32 @@
 #include "yoke/base/json.h"
 #include "yoke/base/limits.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 struct StoredType {
   std::string_view name;
   unsigned bits;
-  std::optional<DType> type;
+  std::optional<tensor::DType> type;
 };
 // All types of the format, so that a file may hold tensors that nobody asks for.
 constexpr auto kStoredTypes = std::to_array<StoredType>({
-    {"F32", 32, DType::kF32},
-    {"BF16", 16, DType::kBf16},
-    {"F16", 16, DType::kF16},
-    {"I8", 8, DType::kI8},
-    {"I32", 32, DType::kI32},
-    {"F8_E4M3", 8, DType::kF8E4m3},
-    {"F8_E5M2", 8, DType::kF8E5m2},
-    {"F8_E8M0", 8, DType::kF8E8m0},
-    {"U8", 8, DType::kU8},
-    {"BOOL", 8, DType::kBool},
-    {"I16", 16, DType::kI16},
-    {"U16", 16, DType::kU16},
-    {"U32", 32, DType::kU32},
-    {"I64", 64, DType::kI64},
-    {"U64", 64, DType::kU64},
-    {"F64", 64, DType::kF64},
+    {"F32", 32, tensor::DType::kF32},
+    {"BF16", 16, tensor::DType::kBf16},
+    {"F16", 16, tensor::DType::kF16},
+    {"I8", 8, tensor::DType::kI8},
+    {"I32", 32, tensor::DType::kI32},
+    {"F8_E4M3", 8, tensor::DType::kF8E4m3},
+    {"F8_E5M2", 8, tensor::DType::kF8E5m2},
+    {"F8_E8M0", 8, tensor::DType::kF8E8m0},
+    {"U8", 8, tensor::DType::kU8},
+    {"BOOL", 8, tensor::DType::kBool},
+    {"I16", 16, tensor::DType::kI16},
+    {"U16", 16, tensor::DType::kU16},
+    {"U32", 32, tensor::DType::kU32},
+    {"I64", 64, tensor::DType::kI64},
+    {"U64", 64, tensor::DType::kU64},
+    {"F64", 64, tensor::DType::kF64},
     {"C64", 64, std::nullopt},
     {"F4", 4, std::nullopt},
     {"F6_E2M3", 6, std::nullopt},
@@ -54,20 +54,20 @@ class HeaderReader {
   TensorEntry read_entry(const std::string& name, const Document& document) const {
     check_tensor_name(name, file_);
     TensorEntry entry{.name = name};
-    entry.stored_type = from_document<std::string>(field(name, document, "dtype"));
+    entry.stored_type = from_json<std::string>(field(name, document, "dtype"));
     const auto stored = std::find_if(kStoredTypes.begin(), kStoredTypes.end(),
                                      [&](const StoredType& type) { return type.name == entry.stored_type; });
     if (stored == kStoredTypes.end()) {
       refuse(name, fmt::format("has the unknown element type '{}'", printable(entry.stored_type, 40)));
     }
     entry.type = stored->type;
-    const auto extents = from_document<std::vector<std::int64_t>>(field(name, document, "shape"));
-    const auto offsets = from_document<std::vector<std::uint64_t>>(field(name, document, "data_offsets"));
+    const auto extents = from_json<std::vector<std::int64_t>>(field(name, document, "shape"));
+    const auto offsets = from_json<std::vector<std::uint64_t>>(field(name, document, "data_offsets"));
     if (document.fields.size() != 3) refuse(name, "has other fields than dtype, shape and data_offsets");
-    if (extents.size() > Shape::kRankMost) refuse(name, fmt::format("has {} axes", extents.size()));
+    if (extents.size() > tensor::Shape::kMaxRank) refuse(name, fmt::format("has {} axes", extents.size()));
     if (offsets.size() != 2) refuse(name, "does not have two data_offsets");
     check_place(name, extents, offsets[0], offsets[1], stored->bits);
-    entry.shape = Shape(extents);
+    entry.shape = tensor::Shape(extents);
     entry.begin = data_start_ + offsets[0];
     entry.end = data_start_ + offsets[1];
     return entry;
@@ -104,7 +104,7 @@ class HeaderReader {
     if (begin > end || end > data_size) {
       refuse(name, fmt::format("claims bytes {} to {} of the {} there are", begin, end, data_size));
     }
-    const auto count = checked_count(extents);
+    const auto count = tensor::checked_count(extents);
     // A count of more elements than bits in the file is a lie before it is multiplied.
     const bool fits = count && static_cast<std::uint64_t>(*count) <= data_size * 8;
     if (!fits || static_cast<std::uint64_t>(*count) * bits % 8 != 0 ||
@@ -137,7 +137,7 @@ std::uint64_t header_length(std::string_view first_bytes, std::uint64_t file_siz
   for (std::size_t i = kHeaderPrefixBytes; i-- > 0;) {
     length = length << 8 | static_cast<unsigned char>(first_bytes[i]);
   }
-  if (length > kHeaderBytesMost || length > file_size - kHeaderPrefixBytes) {
+  if (length > kMaxHeaderBytes || length > file_size - kHeaderPrefixBytes) {
     throw Error(ErrorCode::kInvalid,
                 fmt::format("{}: the header claims {} bytes, in a file of {}", file, length, file_size),
                 std::string(kHint));
@@ -157,7 +157,7 @@ SafetensorsHeader parse_header(std::string_view json, std::uint64_t file_size, c
   for (const auto& [name, value] : document.fields) {
     if (name == "__metadata__") {
       if (value.kind != Document::Kind::kMap) refuse_field(value, "a map of texts");
-      for (const auto& [key, text] : value.fields) header.metadata[key] = from_document<std::string>(text);
+      for (const auto& [key, text] : value.fields) header.metadata[key] = from_json<std::string>(text);
     } else {
       header.entries.push_back(reader.read_entry(name, value));
     }
@@ -169,11 +169,11 @@ SafetensorsHeader parse_header(std::string_view json, std::uint64_t file_size, c
   return header;
 }
 
-std::string_view safetensors_name(DType type) {
+std::string_view safetensors_name(tensor::DType type) {
   for (const StoredType& stored : kStoredTypes) {
     if (stored.type == type) return stored.name;
   }
   return "?";
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -14,13 +14,13 @@
 #include "yoke/tensor/dtype.h"
 #include "yoke/tensor/shape.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 struct TensorEntry {
   std::string name;
-  std::string stored_type;    // as the file names it: "BF16"
-  std::optional<DType> type;  // nothing: a type the format knows, but yoke does not read (F4, C64 …)
-  Shape shape;
+  std::string stored_type;            // as the file names it: "BF16"
+  std::optional<tensor::DType> type;  // nothing: a type the format knows, but yoke does not read (F4, C64 …)
+  tensor::Shape shape;
   std::uint64_t begin = 0;  // in the file, not in its data
   std::uint64_t end = 0;
 
@@ -33,7 +33,7 @@ struct SafetensorsHeader {
 };
 
 inline constexpr std::uint64_t kHeaderPrefixBytes = 8;
-inline constexpr std::uint64_t kHeaderBytesMost = 100'000'000;  // the reference implementation's limit
+inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the reference implementation's limit
 
 // The length of the JSON that the first 8 bytes announce; Error where the file cannot hold it.
 std::uint64_t header_length(std::string_view first_bytes, std::uint64_t file_size, const std::string& file);
@@ -44,6 +44,6 @@ SafetensorsHeader parse_header(std::string_view json, std::uint64_t file_size, c
 void check_tensor_name(const std::string& name, const std::string& file);
 
 // The format's name of a type: "F8_E4M3".
-std::string_view safetensors_name(DType type);
+std::string_view safetensors_name(tensor::DType type);
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -5,14 +5,14 @@
 #include "yoke/base/error.h"
 #include "yoke/base/error_testing.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 SafetensorsHeader parse(const std::string& json, std::uint64_t data_bytes) {
   return parse_header(json, kHeaderPrefixBytes + json.size() + data_bytes, "m.safetensors");
 }
 
-TEST(SafetensorsHeader, TellsTypesShapesAndPlacesInTheFile) {
+TEST(SafetensorsHeader, ReportsTypesShapesAndPlacesInTheFile) {
   const std::string json =
       R"({"__metadata__":{"format":"pt"},"b":{"dtype":"BF16","shape":[2,3],"data_offsets":[4,16]},)"
       R"("a":{"dtype":"F32","shape":[],"data_offsets":[0,4]},)"
@@ -20,10 +20,10 @@ TEST(SafetensorsHeader, TellsTypesShapesAndPlacesInTheFile) {
   const SafetensorsHeader header = parse(json, 16);
   ASSERT_EQ(header.entries.size(), 3U);
   EXPECT_EQ(header.entries[0].name, "a");
-  EXPECT_EQ(header.entries[0].shape, Shape{});
-  EXPECT_EQ(header.entries[1].type, DType::kBf16);
+  EXPECT_EQ(header.entries[0].shape, tensor::Shape{});
+  EXPECT_EQ(header.entries[1].type, tensor::DType::kBf16);
   EXPECT_EQ(header.entries[1].begin, 8 + json.size() + 4);
-  EXPECT_EQ(header.entries[2].shape, (Shape{0, 5}));
+  EXPECT_EQ(header.entries[2].shape, (tensor::Shape{0, 5}));
   EXPECT_EQ(header.metadata.at("format"), "pt");
 }
 
@@ -32,7 +32,7 @@ TEST(SafetensorsHeader, KnowsTypesThatNobodyReads) {
   EXPECT_EQ(header.entries[0].type, std::nullopt);
 }
 
-TEST(SafetensorsHeader, LiesAreToldWithFileAndTensor) {
+TEST(SafetensorsHeader, LiesAreReportedWithFileAndTensor) {
   const auto tensor = [](const std::string& fields) { return R"({"lie":{)" + fields + "}}"; };
   const auto with = [&](const char* type, const char* shape, const char* offsets) {
     return tensor(R"("dtype":")" + std::string(type) + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets);
@@ -68,14 +68,14 @@ TEST(SafetensorsHeader, LiesAreToldWithFileAndTensor) {
   }
 }
 
-TEST(SafetensorsHeader, OverlapsAndDuplicatesAreTold) {
+TEST(SafetensorsHeader, OverlapsAndDuplicatesAreReported) {
   const std::string a = R"("a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
   const std::string b = R"("b":{"dtype":"F32","shape":[2],"data_offsets":[4,12]})";
   EXPECT_ERROR(parse("{" + a + "," + b + "}", 12), ErrorCode::kInvalid, "'b' overlaps");
   EXPECT_ERROR(parse("{" + a + "," + a + "}", 8), ErrorCode::kInvalid, "stands twice");
 }
 
-TEST(SafetensorsHeader, ALengthThatTheFileCannotHoldIsTold) {
+TEST(SafetensorsHeader, ALengthThatTheFileCannotHoldIsReported) {
   const auto length = [](std::uint64_t claimed, std::uint64_t file_size) {
     std::string bytes;
     for (int i = 0; i < 8; ++i) bytes += static_cast<char>(claimed >> (8 * i) & 0xff);
@@ -86,7 +86,7 @@ TEST(SafetensorsHeader, ALengthThatTheFileCannotHoldIsTold) {
   EXPECT_ERROR(length(93, 100), ErrorCode::kInvalid, "the header claims 93 bytes, in a file of 100");
   EXPECT_ERROR(length(1ULL << 60, 1ULL << 62), ErrorCode::kInvalid, "the header claims");
   EXPECT_ERROR(length(~0ULL, 100), ErrorCode::kInvalid, "the header claims");
-  EXPECT_ERROR(length(kHeaderBytesMost + 1, 1ULL << 40), ErrorCode::kInvalid, "the header claims");
+  EXPECT_ERROR(length(kMaxHeaderBytes + 1, 1ULL << 40), ErrorCode::kInvalid, "the header claims");
   EXPECT_ERROR(header_length("1234567", 7, "m"), ErrorCode::kInvalid, "7 bytes long: too short");
 }
 
@@ -113,4 +113,4 @@ TEST(SafetensorsHeader, NamesHaveALimit) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -7,7 +7,7 @@
 #include "yoke/weights/make_model.h"
 #include "yoke/weights/random_fill.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 struct MadeTensor {
   TensorDeclaration declaration;
@@ -19,4 +19,4 @@ std::vector<MadeTensor> made_tensors(const MakeModelOptions& options);
 std::string_view torch_name(MakeFormat format);                 // "bfloat16": of what is not quantized
 Document quantization_config(const MakeModelOptions& options);  // null where nothing is quantized
 
-}  // namespace yoke
+}  // namespace yoke::weights

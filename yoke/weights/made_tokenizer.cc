@@ -10,7 +10,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 Document carried(const std::string& path) {
@@ -43,7 +43,7 @@ std::string invented_word(std::int64_t number) {
 
 std::int64_t special_id(const Document& tokenizer, const Document& config, std::string_view name) {
   for (const Document& token : tokenizer.find("added_tokens")->items) {
-    if (token.find("content")->text == config.find(name)->text) return from_document<std::int64_t>(*token.find("id"));
+    if (token.find("content")->text == config.find(name)->text) return from_json<std::int64_t>(*token.find("id"));
   }
   YOKE_CHECK(false, "no {}", name);
   return 0;
@@ -76,4 +76,4 @@ MadeTokenizer make_tokenizer(std::int64_t vocabulary, std::int64_t context) {
           .pad = special_id(tokenizer, config, "pad_token")};
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace yoke {
+namespace yoke::weights {
 
 struct MadeTokenizer {
   std::string tokenizer;         // tokenizer.json
@@ -18,4 +18,4 @@ struct MadeTokenizer {
 // The vocabulary must hold nano's at least.
 MadeTokenizer make_tokenizer(std::int64_t vocabulary, std::int64_t context);
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -8,14 +8,14 @@
 #include "yoke/weights/made_tensors.h"
 #include "yoke/weights/made_tokenizer.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 constexpr std::size_t kPieceBytes = 4 << 20;
 static_assert(kPieceBytes % kFillStep == 0);
 
 std::string config_json(const MakeModelOptions& options, const MadeTokenizer& tokenizer) {
-  Document config = config_of_model_shape(options.shape);
+  Document config = spec::config_of_model_shape(options.shape);
   // The first is what transformers 5 reads, the second what it was called before.
   for (const char* key : {"dtype", "torch_dtype"}) {
     config.add(key, Document::string(std::string(torch_name(options.format))));
@@ -75,4 +75,4 @@ WrittenModel make_model(const std::filesystem::path& folder, const MakeModelOpti
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

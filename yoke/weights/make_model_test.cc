@@ -10,14 +10,14 @@
 #include "yoke/weights/model_files.h"
 #include "yoke/weights/values_testing.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 namespace fs = std::filesystem;
 
 // A shape of every feature: biases, norms of heads, an odd number of layers, an untied head.
-ModelShape small_shape() {
-  ModelShape shape = *find_model_shape("nano");
+spec::ModelShape small_shape() {
+  spec::ModelShape shape = *spec::find_model_shape("nano");
   shape.layers = 3;
   shape.qkv_bias = true;
   shape.qk_norm = true;
@@ -30,31 +30,33 @@ struct MakeModel : testing::Test {
   const fs::path folder = scratch.path() / "made";
 };
 
-bool same_bytes(const Tensor& a, const Tensor& b) {
+bool same_bytes(const tensor::Tensor& a, const tensor::Tensor& b) {
   return a.bytes() == b.bytes() && std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
 }
 
 struct MadeFormat {
   MakeFormat format;
-  MatrixFormat stored;
+  tensor::MatrixFormat stored;
 };
 class MakeModelFormats : public MakeModel, public testing::WithParamInterface<MadeFormat> {};
 INSTANTIATE_TEST_SUITE_P(All, MakeModelFormats,
-                         testing::Values(MadeFormat{MakeFormat::kF32, MatrixFormat::kPlain},
-                                         MadeFormat{MakeFormat::kBf16, MatrixFormat::kPlain},
-                                         MadeFormat{MakeFormat::kF16, MatrixFormat::kPlain},
-                                         MadeFormat{MakeFormat::kW4a16, MatrixFormat::kInt4},
-                                         MadeFormat{MakeFormat::kFp8, MatrixFormat::kFp8},
-                                         MadeFormat{MakeFormat::kNvfp4, MatrixFormat::kNvfp4}),
+                         testing::Values(MadeFormat{MakeFormat::kF32, tensor::MatrixFormat::kPlain},
+                                         MadeFormat{MakeFormat::kBf16, tensor::MatrixFormat::kPlain},
+                                         MadeFormat{MakeFormat::kF16, tensor::MatrixFormat::kPlain},
+                                         MadeFormat{MakeFormat::kW4a16, tensor::MatrixFormat::kInt4},
+                                         MadeFormat{MakeFormat::kW8a16, tensor::MatrixFormat::kInt8},
+                                         MadeFormat{MakeFormat::kFp8, tensor::MatrixFormat::kFp8},
+                                         MadeFormat{MakeFormat::kNvfp4, tensor::MatrixFormat::kNvfp4}),
                          [](const auto& test) { return to_document(test.param.format).text; });
 
 TEST_P(MakeModelFormats, EveryMatrixIsReadBackWithTheRightDeviation) {
-  const ModelShape shape = small_shape();
+  const spec::ModelShape shape = small_shape();
   make_model(folder, {.shape = shape, .format = GetParam().format});
   const ModelFiles files(folder);
-  const auto check = [&](const std::string& module, std::int64_t rows, std::int64_t columns, MatrixFormat format) {
+  const auto check = [&](const std::string& module, std::int64_t rows, std::int64_t columns,
+                         tensor::MatrixFormat format) {
     const double gain = module.ends_with("q_proj") || module.ends_with("k_proj") ? 2 : 1;
-    const Matrix matrix = files.load_matrix(module);
+    const tensor::Matrix matrix = files.load_matrix(module);
     EXPECT_EQ(matrix.format, format) << module;
     ASSERT_EQ(matrix.rows, rows) << module;
     ASSERT_EQ(matrix.columns, columns) << module;
@@ -70,23 +72,41 @@ TEST_P(MakeModelFormats, EveryMatrixIsReadBackWithTheRightDeviation) {
     EXPECT_NEAR(sum / count, 0, 5 * expected / std::sqrt(count)) << module;
   };
   for (std::int64_t layer = 0; layer < shape.layers; ++layer) {
-    for (const LinearShape& linear : layer_linears(shape)) {
+    for (const spec::LinearShape& linear : spec::layer_linears(shape)) {
       const std::string module = fmt::format("model.layers.{}.{}", layer, linear.module);
       check(module, linear.outputs, linear.inputs, GetParam().stored);
       EXPECT_EQ(files.has_tensor(module + ".bias"), linear.has_bias);
     }
     EXPECT_EQ(files.load_tensor(fmt::format("model.layers.{}.self_attn.q_norm.weight", layer)).count(), 32);
   }
-  check("model.embed_tokens", shape.vocabulary, shape.width, MatrixFormat::kPlain);
-  check("lm_head", shape.vocabulary, shape.width, MatrixFormat::kPlain);
-  EXPECT_EQ(files.quantization().method(), GetParam().stored == MatrixFormat::kPlain ? "" : "compressed-tensors");
+  check("model.embed_tokens", shape.vocabulary, shape.width, tensor::MatrixFormat::kPlain);
+  check("lm_head", shape.vocabulary, shape.width, tensor::MatrixFormat::kPlain);
+  EXPECT_EQ(files.quantization().method(),
+            GetParam().stored == tensor::MatrixFormat::kPlain ? "" : "compressed-tensors");
+}
+
+TEST_F(MakeModel, EmbeddingAndHeadMayBeQuantizedToo) {
+  for (const auto& [head, stored] : {std::pair{HeadFormat::kInt4, tensor::MatrixFormat::kInt4},
+                                     std::pair{HeadFormat::kInt8, tensor::MatrixFormat::kInt8}}) {
+    for (const MakeFormat format : {MakeFormat::kBf16, MakeFormat::kW4a16, MakeFormat::kFp8}) {
+      const fs::path place = scratch.path() / fmt::format("{}-{}", static_cast<int>(head), static_cast<int>(format));
+      make_model(place, {.shape = small_shape(), .format = format, .head = head});
+      const ModelFiles files(place);
+      EXPECT_EQ(files.load_matrix("lm_head").format, stored);
+      EXPECT_EQ(files.load_matrix("model.embed_tokens").format, stored);
+      const tensor::MatrixFormat layers = files.load_matrix("model.layers.0.mlp.up_proj").format;
+      EXPECT_EQ(layers, format == MakeFormat::kBf16    ? tensor::MatrixFormat::kPlain
+                        : format == MakeFormat::kW4a16 ? tensor::MatrixFormat::kInt4
+                                                       : tensor::MatrixFormat::kFp8);
+    }
+  }
 }
 
 TEST_F(MakeModel, NormsAreOneButThoseOfQueriesAndKeys) {
   make_model(folder, {.shape = small_shape(), .format = MakeFormat::kF32});
   const ModelFiles files(folder);
   const auto check = [&](const std::string& name, float expected) {
-    const Tensor norm = files.load_tensor(name);
+    const tensor::Tensor norm = files.load_tensor(name);
     for (const float value : norm.span<float>()) EXPECT_EQ(value, expected) << name;
   };
   check("model.norm.weight", 1);
@@ -95,7 +115,7 @@ TEST_F(MakeModel, NormsAreOneButThoseOfQueriesAndKeys) {
 }
 
 TEST_F(MakeModel, ShardsAndTheNumberOfLayersChangeNoTensor) {
-  ModelShape shape = small_shape();
+  spec::ModelShape shape = small_shape();
   make_model(folder, {.shape = shape, .format = MakeFormat::kW4a16});
   shape.layers = 2;
   const WrittenModel shards = make_model(
@@ -117,13 +137,13 @@ TEST_F(MakeModel, AnotherSeedMakesAnotherModel) {
 }
 
 TEST_F(MakeModel, TheVocabularyIsFullAndWithoutRepetition) {
-  ModelShape shape = small_shape();
+  spec::ModelShape shape = small_shape();
   shape.vocabulary = 32000;
   make_model(folder, {.shape = shape, .format = MakeFormat::kW4a16});
   const Document tokenizer = parse_json(read_file(folder / "tokenizer.json"), "tokenizer.json");  // refuses repetition
   std::vector<bool> seen(32000);
   for (const auto& [word, id] : tokenizer.find("model")->find("vocab")->fields) {
-    seen.at(from_document<std::size_t>(id)) = true;
+    seen.at(from_json<std::size_t>(id)) = true;
   }
   EXPECT_EQ(std::count(seen.begin(), seen.end(), false), 0);
   const Document config = parse_json(read_file(folder / "config.json"), "config.json");
@@ -133,4 +153,4 @@ TEST_F(MakeModel, TheVocabularyIsFullAndWithoutRepetition) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::weights

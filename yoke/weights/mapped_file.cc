@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -15,7 +16,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 // What the SIGBUS handler needs, in a form that it may read: no locks, no allocations. A process-wide table is the one
@@ -43,7 +44,7 @@ extern "C" void on_bus_error(int signal_number, siginfo_t* info, void*) {
     say(" was cut short, or its disk failed, while it was being read\n");
     _exit(yoke::info(ErrorCode::kConflict).exit_status);
   }
-  // Not ours: whoever handled it before does so again when the instruction is repeated.
+  // Not ours: the one that handled it before does so again when the instruction is repeated.
   sigaction(signal_number, &previous_action, nullptr);
 }
 
@@ -106,17 +107,37 @@ void MappedFile::check_unchanged() const {
                     now.st_mtim.tv_nsec == opened_.st_mtim.tv_nsec;
   if (same) return;
   throw Error(ErrorCode::kConflict, fmt::format("{} was changed while it was being loaded", path_.native()),
-              "wait until whoever writes it has finished, then load it again");
+              "wait until the program that writes it has finished, then load it again");
 }
 
-void MappedFile::drop(std::span<const std::byte> part) const {
-  if (part.empty()) return;
+MappedFile::Pages MappedFile::pages_of(std::span<const std::byte> part) const {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t begin = static_cast<std::size_t>(part.data() - bytes_.data()) / page * page;
-  const std::size_t size = static_cast<std::size_t>(part.data() + part.size() - bytes_.data()) - begin;
-  // Both are advice: where the kernel does not take it, nothing is wrong.
-  madvise(const_cast<std::byte*>(bytes_.data()) + begin, size, MADV_DONTNEED);
-  posix_fadvise(fd_.get(), static_cast<off_t>(begin), static_cast<off_t>(size), POSIX_FADV_DONTNEED);
+  return {begin, static_cast<std::size_t>(part.data() + part.size() - bytes_.data()) - begin};
 }
 
-}  // namespace yoke
+// All of these are advice: where the kernel does not take it, nothing is wrong. Of one advice Linux reads no more than
+// the disk's readahead (128 KiB unless somebody changed it), and forgets the rest.
+void MappedFile::will_need(std::span<const std::byte> part) const {
+  constexpr std::size_t kPiece = std::size_t{128} << 10;
+  if (part.empty()) return;
+  const Pages pages = pages_of(part);
+  for (std::size_t at = 0; at < pages.size; at += kPiece) {
+    madvise(const_cast<std::byte*>(bytes_.data()) + pages.begin + at, std::min(kPiece, pages.size - at), MADV_WILLNEED);
+  }
+}
+
+void MappedFile::drop(std::span<const std::byte> part, PageCache cache) const {
+  if (part.empty()) return;
+  const Pages pages = pages_of(part);
+  // The kernel maps what lies around a page that is read, if it is in the page cache. Nobody may drop that later: the
+  // neighbour may be another rank's part.
+  constexpr std::size_t kAround = std::size_t{256} << 10;
+  const std::size_t begin = pages.begin > kAround ? pages.begin - kAround : 0;
+  const std::size_t end = std::min(bytes_.size(), pages.begin + pages.size + kAround);
+  madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
+  if (cache == PageCache::kKept) return;
+  posix_fadvise(fd_.get(), static_cast<off_t>(pages.begin), static_cast<off_t>(pages.size), POSIX_FADV_DONTNEED);
+}
+
+}  // namespace yoke::weights

@@ -15,7 +15,9 @@
 
 #include "yoke/base/files.h"
 
-namespace yoke {
+namespace yoke::weights {
+
+enum class PageCache { kKept, kDropped };
 
 class MappedFile {
  public:
@@ -31,11 +33,19 @@ class MappedFile {
   // Error(kConflict) where the file was written to or cut since it was opened.
   void check_unchanged() const;
 
-  // Gives back the memory that holds these bytes of the file: our page tables and, where nobody else maps them, the
-  // page cache. They stay readable, from the disk. On unified memory the page cache competes with the GPU.
-  void drop(std::span<const std::byte> part) const;
+  // These bytes are needed soon: the disk reads them while the processor does something else.
+  void will_need(std::span<const std::byte> part) const;
+  // Gives back the memory that holds these bytes of the file: our page tables and, if asked for and where nobody else
+  // maps them, the page cache. They stay readable. What stays in the page cache makes the next start fast; on unified
+  // memory it competes with the GPU.
+  void drop(std::span<const std::byte> part, PageCache cache = PageCache::kDropped) const;
 
  private:
+  struct Pages {
+    std::size_t begin, size;  // of the file, from a page's start on
+  };
+  Pages pages_of(std::span<const std::byte> part) const;
+
   std::filesystem::path path_;
   UniqueFd fd_;
   struct stat opened_ {};
@@ -43,4 +53,4 @@ class MappedFile {
   std::size_t guard_ = 0;  // our place in the table that the SIGBUS handler reads
 };
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -11,7 +11,7 @@
 #include "yoke/base/limits.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace fs = std::filesystem;
 namespace {
 
@@ -20,7 +20,7 @@ Document read_json_file(const fs::path& file) { return parse_json(read_file(file
 Document read_config(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored)) {
-    throw Error(ErrorCode::kNotFound, fmt::format("there is no model folder {}", folder.native()),
+    throw Error(ErrorCode::kNotFound, fmt::format("there is no model folder '{}'", folder.native()),
                 "give a folder that holds config.json and model.safetensors");
   }
   const fs::path file = folder / "config.json";
@@ -88,7 +88,7 @@ void ModelFiles::open_shards(const fs::path& index) {
     throw Error(ErrorCode::kInvalid, fmt::format("{} has no weight_map", index.native()), "fetch the index again");
   }
   for (const auto& [name, value] : map->fields) {
-    const auto shard = from_document<std::string>(value);
+    const auto shard = from_json<std::string>(value);
     check_shard_name(shard, value);
     check_tensor_name(name, index.native());
     auto& file = files_[shard];
@@ -112,7 +112,7 @@ void ModelFiles::open_shards(const fs::path& index) {
     const auto holder = std::find_if(files_.begin(), files_.end(),
                                      [&](const auto& file) { return file.second->find(name) != nullptr; });
     throw Error(ErrorCode::kInvalid,
-                fmt::format("the tensor '{}' is not in {}, where the index says it is{}", printable(name, 120),
+                fmt::format("the tensor '{}' is not in {}, where the index has it{}", printable(name, 120),
                             place.file->path().native(),
                             holder == files_.end() ? "" : fmt::format(": it is in {}", printable(holder->first, 120))),
                 "index and shards are not of one model: fetch them again");
@@ -144,50 +144,62 @@ Bytes ModelFiles::bytes() const {
   return {static_cast<std::int64_t>(sum)};
 }
 
-Tensor ModelFiles::view(const std::string& name) const {
+tensor::Tensor ModelFiles::view(const std::string& name) const {
   const Place& found = place(name);
   return found.file->view(*found.entry);
 }
 
-Tensor ModelFiles::load_tensor(const std::string& name, const Slice& slice) const {
-  Tensor tensor = view(name);
-  if (slice.axis != Slice::Axis::kWhole) {
-    const std::size_t axis = slice.axis == Slice::Axis::kRows ? 0 : 1;
+tensor::Tensor ModelFiles::load_tensor(const std::string& name, const tensor::Slice& slice) const {
+  tensor::Tensor tensor = view(name);
+  if (slice.axis != tensor::Slice::Axis::kWhole) {
+    const std::size_t axis = slice.axis == tensor::Slice::Axis::kRows ? 0 : 1;
     if (axis >= tensor.shape().rank()) {
       throw Error(ErrorCode::kInvalid,
                   fmt::format("{}: the tensor '{}' is {}: it has no such axis to split", file_of(name).native(),
-                              printable(name, 120), to_string(tensor.shape())));
+                              printable(name, 120), tensor::to_string(tensor.shape())));
     }
     try {
-      check_cut(slice.range, tensor.extent(axis), 1, axis == 0 ? "rows" : "columns");
+      tensor::check_cut(slice.range, tensor.extent(axis), 1, axis == 0 ? "rows" : "columns");
     } catch (Error& error) {
       throw std::move(error).in(fmt::format("loading '{}'", printable(name, 120)));
     }
     tensor = tensor.slice(axis, slice.range);
   }
-  Tensor copy = tensor.copied();
+  tensor::Tensor copy = tensor.copied();
   place(name).file->mapping().check_unchanged();  // else the copy may be of two files
   return copy;
 }
 
-void ModelFiles::drop(const Tensor& view) const {
-  if (view.storage().kind() != Storage::Kind::kMapped || view.count() == 0) return;
+void ModelFiles::for_bytes_of(const tensor::Tensor& view,
+                              const std::function<void(const MappedFile&, std::span<const std::byte>)>& take) const {
+  if (view.storage().kind() != tensor::Storage::Kind::kMapped || view.count() == 0) return;
   std::int64_t last = 0;
   for (std::size_t axis = 0; axis < view.shape().rank(); ++axis) last += (view.extent(axis) - 1) * view.stride(axis);
-  const std::size_t size = (static_cast<std::size_t>(last) + 1) * size_of(view.type());
+  const std::size_t size = (static_cast<std::size_t>(last) + 1) * tensor::size_of(view.type());
   for (const auto& [name, file] : files_) {
     const std::span<const std::byte> bytes = file->mapping().bytes();
     if (view.raw() < bytes.data() || view.raw() >= bytes.data() + bytes.size()) continue;
-    file->mapping().drop({view.raw(), size});
+    take(file->mapping(), {view.raw(), size});
   }
 }
 
-void ModelFiles::drop(const Matrix& view) const {
-  for (const Tensor* part : {&view.values, &view.scales, &view.zeros, &view.order}) drop(*part);
+void ModelFiles::drop(const tensor::Tensor& view, PageCache cache) const {
+  for_bytes_of(view, [&](const MappedFile& file, std::span<const std::byte> bytes) { file.drop(bytes, cache); });
+}
+
+void ModelFiles::drop(const tensor::Matrix& view, PageCache cache) const {
+  for (const tensor::Tensor* part : {&view.values, &view.scales, &view.zeros, &view.order}) drop(*part, cache);
+}
+
+void ModelFiles::will_need(const std::string& module, const tensor::Slice& slice) const {
+  const tensor::Matrix view = load_matrix(module, slice);
+  for (const tensor::Tensor* part : {&view.values, &view.scales, &view.zeros, &view.order}) {
+    for_bytes_of(*part, [](const MappedFile& file, std::span<const std::byte> bytes) { file.will_need(bytes); });
+  }
 }
 
 void ModelFiles::check_unchanged() const {
   for (const auto& [name, file] : files_) file->mapping().check_unchanged();
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -12,7 +12,7 @@
 #include "yoke/base/error.h"
 #include "yoke/weights/model_testing.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 namespace fs = std::filesystem;
@@ -43,11 +43,11 @@ TEST(ModelFiles, ReadsASingleFile) {
   EXPECT_THAT(files.tensor_names(), testing::ElementsAre("a", "b"));
   EXPECT_EQ(files.config().find("model_type")->text, "llama");
   EXPECT_EQ(files.bytes().value, 17 * 4);
-  EXPECT_EQ(files.load_tensor("a", Slice::rows({1, 3})).row<float>(1)[2], 8.0F);
-  EXPECT_EQ(files.load_tensor("a", Slice::columns({1, 2})).row<float>(3)[0], 10.0F);
-  EXPECT_EQ(files.load_tensor("b", Slice::rows({2, 5})).data<float>()[0], 2.0F);
-  EXPECT_THAT(refusal([&] { files.load_tensor("b", Slice::columns({0, 1})); }), HasSubstr("no such axis"));
-  EXPECT_THAT(refusal([&] { files.load_tensor("a", Slice::rows({3, 5})); }), HasSubstr("not within the 4"));
+  EXPECT_EQ(files.load_tensor("a", tensor::Slice::rows({1, 3})).row<float>(1)[2], 8.0F);
+  EXPECT_EQ(files.load_tensor("a", tensor::Slice::columns({1, 2})).row<float>(3)[0], 10.0F);
+  EXPECT_EQ(files.load_tensor("b", tensor::Slice::rows({2, 5})).data<float>()[0], 2.0F);
+  EXPECT_THAT(refusal([&] { files.load_tensor("b", tensor::Slice::columns({0, 1})); }), HasSubstr("no such axis"));
+  EXPECT_THAT(refusal([&] { files.load_tensor("a", tensor::Slice::rows({3, 5})); }), HasSubstr("not within the 4"));
   EXPECT_THAT(refusal([&] { files.load_tensor("bb"); }), HasSubstr("there is one named 'b'"));
 }
 
@@ -82,16 +82,17 @@ TEST(ModelFiles, FingerprintsOfTheSameModelAreEqualAndOthersAreNot) {
 TEST(ModelFiles, ViewsOutliveTheFolder) {
   const ScratchDir scratch;
   write_model(scratch.path(), "{}", {stored_f32("a", {3})});
-  const Tensor tensor = ModelFiles(scratch.path()).view("a");
+  const tensor::Tensor tensor = ModelFiles(scratch.path()).view("a");
   EXPECT_EQ(tensor.data<float>()[2], 2.0F);
 }
 
 TEST(ModelFiles, MisalignedTensorsAreLoadedAligned) {
   const ScratchDir scratch;
-  write_model(scratch.path(), "{}", {stored<std::uint8_t>("odd", DType::kU8, {3}, {1, 2, 3}), stored_f32("a", {2, 3})});
+  write_model(scratch.path(), "{}",
+              {stored<std::uint8_t>("odd", tensor::DType::kU8, {3}, {1, 2, 3}), stored_f32("a", {2, 3})});
   const ModelFiles files(scratch.path());
   EXPECT_FALSE(files.view("a").is_aligned());
-  EXPECT_EQ(files.load_tensor("a", Slice::columns({2, 3})).row<float>(1)[0], 5.0F);
+  EXPECT_EQ(files.load_tensor("a", tensor::Slice::columns({2, 3})).row<float>(1)[0], 5.0F);
 }
 
 TEST(ModelFiles, ReadsShardsByTheirIndex) {
@@ -104,7 +105,7 @@ TEST(ModelFiles, ReadsShardsByTheirIndex) {
   EXPECT_EQ(files.file_of("c").filename(), "model-2.safetensors");
 }
 
-TEST(ModelFiles, AnIndexThatLiesIsTold) {
+TEST(ModelFiles, AnIndexThatLiesIsReported) {
   const std::pair<const char*, const char*> lies[] = {
       {R"({"weight_map":{"a":"model-3.safetensors"}})", "names the shard model-3.safetensors, which is not there"},
       {R"({"weight_map":{"a":"model-2.safetensors","b":"model-1.safetensors"}})", "it is in model-1.safetensors"},
@@ -124,7 +125,7 @@ TEST(ModelFiles, AnIndexThatLiesIsTold) {
   }
 }
 
-TEST(ModelFiles, WhatIsNoModelFolderIsTold) {
+TEST(ModelFiles, WhatIsNoModelFolderIsReported) {
   const ScratchDir scratch;
   const auto open = [&] { ModelFiles files(scratch.path()); };
   EXPECT_THAT(refusal([&] { ModelFiles files(scratch.path() / "none"); }), HasSubstr("there is no model folder"));
@@ -142,14 +143,14 @@ TEST(ModelFiles, WhatIsNoModelFolderIsTold) {
   EXPECT_THAT(refusal(open), HasSubstr("not a regular file"));
 }
 
-TEST(ModelFiles, ATruncatedFileIsTold) {
+TEST(ModelFiles, ATruncatedFileIsReported) {
   const ScratchDir scratch;
   write_model(scratch.path(), "{}", {stored_f32("a", {100})});
   fs::resize_file(scratch.path() / "model.safetensors", fs::file_size(scratch.path() / "model.safetensors") - 1);
   EXPECT_THAT(refusal([&] { ModelFiles files(scratch.path()); }), HasSubstr("'a' claims bytes 0 to 400 of the 399"));
 }
 
-TEST(ModelFiles, AFileThatChangesDuringTheLoadIsTold) {
+TEST(ModelFiles, AFileThatChangesDuringTheLoadIsReported) {
   const ScratchDir scratch;
   const fs::path file = scratch.path() / "model.safetensors";
   write_model(scratch.path(), "{}", {stored_f32("a", {5000})});
@@ -171,12 +172,12 @@ TEST(ModelFiles, AFileThatIsReplacedStaysReadableAsItWas) {
 }
 
 TEST(ModelFilesDeathTest, AFileCutWhileItIsReadEndsTheProcessWithASentence) {
-  GTEST_FLAG_SET(death_test_style, "fast");  // a child that begins anew would leave a folder of its own behind
+  GTEST_FLAG_SET(death_test_style, "fast");  // a child that begins again would leave a folder of its own behind
   const ScratchDir scratch;
   const fs::path file = scratch.path() / "model.safetensors";
   write_model(scratch.path(), "{}", {stored_f32("a", {50000})});
   const auto read_a_cut_file = [&] {
-    const Tensor tensor = ModelFiles(scratch.path()).view("a");
+    const tensor::Tensor tensor = ModelFiles(scratch.path()).view("a");
     fs::resize_file(file, 100);
     std::_Exit(tensor.data<float>()[49999] == 0 ? 100 : 101);
   };
@@ -184,7 +185,7 @@ TEST(ModelFilesDeathTest, AFileCutWhileItIsReadEndsTheProcessWithASentence) {
               "model.safetensors was cut short");
 }
 
-std::size_t resident_bytes(const Tensor& tensor) {
+std::size_t resident_bytes(const tensor::Tensor& tensor) {
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(tensor.raw()) / page * page;
   const std::uintptr_t end = reinterpret_cast<std::uintptr_t>(tensor.raw()) + tensor.bytes();
@@ -205,7 +206,7 @@ TEST(ModelFiles, DroppedViewsLeaveMemoryAndAreReadAgainFromTheDisk) {
   write_model(scratch.path(), "{}", {stored_f32("a", {1 << 20})});
   sync();  // dirty pages cannot be dropped
   const ModelFiles files(scratch.path());
-  const Tensor tensor = files.view("a");
+  const tensor::Tensor tensor = files.view("a");
   float sum = 0;
   for (const float value : tensor.span<float>()) sum += value;
   EXPECT_GT(sum, 0);
@@ -229,10 +230,10 @@ TEST(ModelFiles, ASliceOfAHugeTensorReadsOnlyItself) {
   fs::resize_file(scratch.path() / "model.safetensors", 8 + json.size() + kRows * kColumns * 4, failure);
   if (failure) GTEST_SKIP() << "this file system holds no files of 64 GiB: " << failure.message();
   const ModelFiles files(scratch.path());
-  const Matrix part = files.load_matrix("m", Slice::rows({kRows - 2, kRows}));
+  const tensor::Matrix part = files.load_matrix("m", tensor::Slice::rows({kRows - 2, kRows}));
   EXPECT_EQ(part.copied().values.row<float>(1)[kColumns - 1], 0.0F);
-  const Matrix columns = files.load_matrix("m", Slice::columns({kColumns / 2, kColumns}));
-  EXPECT_EQ(columns.sliced(Slice::rows({77, 78})).copied().columns, kColumns / 2);
+  const tensor::Matrix columns = files.load_matrix("m", tensor::Slice::columns({kColumns / 2, kColumns}));
+  EXPECT_EQ(columns.sliced(tensor::Slice::rows({77, 78})).copied().columns, kColumns / 2);
 }
 
 TEST(ModelFiles, WriteNothingToTheFolder) {
@@ -259,4 +260,4 @@ TEST(ModelFiles, WriteNothingToTheFolder) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -13,7 +13,7 @@
 #include "yoke/base/interrupt.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace fs = std::filesystem;
 namespace {
 
@@ -62,7 +62,8 @@ void check_room(const fs::path& folder, Bytes needed) {
 fs::path make_temporary(const fs::path& folder) {
   std::string name = folder.parent_path() / fmt::format(".{}.XXXXXX", folder.filename().native());
   if (mkdtemp(name.data()) == nullptr) {
-    throw system_error(errno, fmt::format("cannot make a folder in {}", folder.parent_path().native()));
+    throw system_error(errno, fmt::format("cannot make a folder in {}", folder.parent_path().native()),
+                       errno == EACCES || errno == EROFS ? "choose a folder that you may write to" : "");
   }
   return name;
 }
@@ -72,7 +73,7 @@ fs::path make_temporary(const fs::path& folder) {
 ModelFolderWriter::ModelFolderWriter(const fs::path& folder, std::vector<TensorDeclaration> tensors,
                                      const ModelFolderOptions& options)
     : folder_(resolved(folder)), start_(real_clock().now()) {
-  if (options.shard_size < kShardSizeLeast) {
+  if (options.shard_size < kMinShardSize) {
     throw Error(ErrorCode::kUsage, fmt::format("a shard of {} is too small", to_string(options.shard_size)),
                 "1MB or more; 5GB is usual");
   }
@@ -184,4 +185,4 @@ WrittenModel ModelFolderWriter::finish() {
   return {{static_cast<std::int64_t>(total_)}, shards_.size(), to_seconds(real_clock().now() - start_)};
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -8,7 +8,7 @@
 //
 // The folder appears whole with finish() or not at all: it grows under a temporary name beside its place
 // (".made.XXXXXX"), which goes when the writer goes, also after Ctrl-C, for which append() looks. A disk that is too
-// small is told before anything is written. Shows progress. One thread at a time.
+// small is reported before anything is written. Shows progress. One thread at a time.
 #pragma once
 #include <filesystem>
 #include <memory>
@@ -21,10 +21,10 @@
 #include "yoke/base/units.h"
 #include "yoke/weights/writer.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 inline constexpr Bytes kShardSizeUsual{5'000'000'000};  // what transformers writes
-inline constexpr Bytes kShardSizeLeast{1'000'000};
+inline constexpr Bytes kMinShardSize{1'000'000};
 
 struct ModelFolderOptions {
   Bytes shard_size = kShardSizeUsual;  // a tensor that is larger gets a shard of its own
@@ -75,4 +75,4 @@ class ModelFolderWriter {
   std::unique_ptr<Progress> progress_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -8,7 +8,7 @@
 #include "yoke/base/json.h"
 #include "yoke/weights/model_files.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 namespace fs = std::filesystem;
@@ -17,14 +17,15 @@ struct ModelFolderWriting : testing::Test {
   ScratchDir scratch;
   const fs::path folder = scratch.path() / "made";
   // Two tensors of 600 kB and one of 1.2 MB: with shards of 1 MB that makes three files.
-  const std::vector<TensorDeclaration> tensors = {
-      {"a", DType::kU8, {600'000}}, {"b", DType::kU8, {600'000}}, {"c", DType::kI32, {300, 1000}}};
+  const std::vector<TensorDeclaration> tensors = {{"a", tensor::DType::kU8, {600'000}},
+                                                  {"b", tensor::DType::kU8, {600'000}},
+                                                  {"c", tensor::DType::kI32, {300, 1000}}};
 
   static std::vector<std::byte> content(std::size_t size, int value) { return {size, static_cast<std::byte>(value)}; }
   void append_all(ModelFolderWriter& writer) const {
     int value = 0;
     for (const TensorDeclaration& tensor : tensors) {
-      writer.append(content(static_cast<std::size_t>(tensor.shape.count()) * size_of(tensor.type), ++value));
+      writer.append(content(static_cast<std::size_t>(tensor.shape.count()) * tensor::size_of(tensor.type), ++value));
     }
   }
   std::size_t entries() const {
@@ -53,14 +54,14 @@ TEST_F(ModelFolderWriting, OneFileWhereItFits) {
 }
 
 TEST_F(ModelFolderWriting, ShardsAndTheirIndexAreReadBack) {
-  ModelFolderWriter writer(folder, tensors, {.shard_size = kShardSizeLeast});
+  ModelFolderWriter writer(folder, tensors, {.shard_size = kMinShardSize});
   writer.write_file("config.json", "{}");
   append_all(writer);
   EXPECT_EQ(writer.finish().shards, 3U);
   const ModelFiles files(folder);
   EXPECT_EQ(files.file_of("c").filename(), "model-00003-of-00003.safetensors");
   for (int i = 0; i < 3; ++i) {
-    const Tensor view = files.view(tensors[static_cast<std::size_t>(i)].name);
+    const tensor::Tensor view = files.view(tensors[static_cast<std::size_t>(i)].name);
     EXPECT_EQ(view.raw()[0], static_cast<std::byte>(i + 1));
     EXPECT_EQ(view.raw()[view.bytes() - 1], static_cast<std::byte>(i + 1));
   }
@@ -70,7 +71,7 @@ TEST_F(ModelFolderWriting, ShardsAndTheirIndexAreReadBack) {
 
 TEST_F(ModelFolderWriting, NothingIsLeftOfOneThatWasNotFinished) {
   {
-    ModelFolderWriter writer(folder, tensors, {.shard_size = kShardSizeLeast});
+    ModelFolderWriter writer(folder, tensors, {.shard_size = kMinShardSize});
     writer.write_file("config.json", "{}");
     writer.append(content(600'000, 1));
     writer.append(content(300'000, 2));
@@ -92,10 +93,10 @@ TEST_F(ModelFolderWriting, AnEmptyFolderIsTakenAndAFullOneIsNot) {
                "is there already, and is no folder");
 }
 
-TEST_F(ModelFolderWriting, WhatCannotBeIsToldBeforeAnythingIsWritten) {
+TEST_F(ModelFolderWriting, WhatCannotBeIsReportedBeforeAnythingIsWritten) {
   EXPECT_ERROR(begin(folder / "deeper", tensors), ErrorCode::kNotFound, "there is no folder");
   EXPECT_ERROR(begin(folder, tensors, {.shard_size = Bytes{999}}), ErrorCode::kUsage, "a shard of 999 B is too small");
-  EXPECT_ERROR(begin(folder, {{"a", DType::kU8, {1 << 20, 1 << 30}}}), ErrorCode::kExhausted,
+  EXPECT_ERROR(begin(folder, {{"a", tensor::DType::kU8, {1 << 20, 1 << 30}}}), ErrorCode::kExhausted,
                "needs 1.00 PiB, but its disk has");
   EXPECT_ERROR(begin(folder, tensors, {.other_files = Bytes{std::int64_t{1} << 60}}), ErrorCode::kExhausted,
                "but its disk has");
@@ -103,4 +104,4 @@ TEST_F(ModelFolderWriting, WhatCannotBeIsToldBeforeAnythingIsWritten) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -7,7 +7,7 @@
 #include "yoke/spec/model_config.h"
 #include "yoke/tensor/matrix.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 constexpr std::int64_t kNibblesPerByte = 2;
@@ -22,23 +22,27 @@ Stored classify(const ModelFiles& files, const std::string& name, const TensorEn
   const std::size_t dot = name.rfind('.');
   const std::string part = dot == std::string::npos ? name : name.substr(dot + 1);
   const std::string module = name.substr(0, dot == std::string::npos ? 0 : dot);
-  const std::string plain(entry.type ? to_string(*entry.type) : std::string_view(entry.stored_type));
-  if (part == "weight_packed" && entry.type == DType::kI32) return {"int4", kNibblesPerWord};
-  if (part == "qweight") return {"int4", kNibblesPerWord};
+  const std::string plain(entry.type ? tensor::to_string(*entry.type) : std::string_view(entry.stored_type));
+  if (part == "weight_packed" && entry.type == tensor::DType::kI32) {
+    if (files.quantization().scheme(module).bits == 8) return {"int8", 4};
+    return {"int4", tensor::kNibblesPerWord};
+  }
+  if (part == "weight" && entry.type == tensor::DType::kI8) return {"int8", 1};
+  if (part == "qweight") return {"int4", tensor::kNibblesPerWord};
   if (part == "weight_packed") return {"nvfp4", kNibblesPerByte};
-  if (part == "weight" && entry.type == DType::kU8 && files.has_tensor(module + ".weight_scale_2")) {
+  if (part == "weight" && entry.type == tensor::DType::kU8 && files.has_tensor(module + ".weight_scale_2")) {
     return {"nvfp4", kNibblesPerByte};
   }
-  if (part == "weight" && entry.type == DType::kF8E4m3) return {"fp8", 1};
+  if (part == "weight" && entry.type == tensor::DType::kF8E4m3) return {"fp8", 1};
   if (part == "weight" || part == "bias") return {plain, 1};
   return {"scales", 0};
 }
 
-std::string catalogue_names(ModelShape shape) {
+std::string catalogue_names(spec::ModelShape shape) {
   std::string names;
-  for (ModelShape known : model_catalogue()) {
+  for (spec::ModelShape known : spec::model_catalogue()) {
     shape.name = known.name;
-    known.layers = shape.layers;  // a deepened or shortened one is of the same make
+    known.layers = shape.layers;  // a grown or shortened one is of the same make
     if (known == shape) names += (names.empty() ? "" : ", ") + std::string(known.name);
   }
   return names;
@@ -47,7 +51,8 @@ std::string catalogue_names(ModelShape shape) {
 }  // namespace
 
 ModelSummary summarize_model(const ModelFiles& files) {
-  ModelSummary summary{.shape = model_shape_from_config(files.config()), .quantization = files.quantization().method()};
+  ModelSummary summary{.shape = spec::model_shape_from_config(files.config()),
+                       .quantization = files.quantization().method()};
   summary.catalogued = catalogue_names(summary.shape);
   std::map<std::string, StoredKind> kinds;
   std::set<std::string> weight_files;
@@ -74,4 +79,4 @@ ModelSummary summarize_model(const ModelFiles& files) {
   return summary;
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -8,7 +8,7 @@
 #include "yoke/spec/model_catalogue.h"
 #include "yoke/weights/model_files.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 // All weights that are stored alike. Scales, zeros and the like belong to no parameters: they are a kind of their own.
 struct StoredKind {
@@ -24,7 +24,7 @@ struct ModelFileSize {
 };
 
 struct ModelSummary {
-  ModelShape shape;
+  spec::ModelShape shape;
   std::string catalogued;            // the catalogue's names of this shape, with any number of layers; may be empty
   std::string quantization;          // "compressed-tensors", empty: none
   std::vector<StoredKind> kinds;     // the largest first
@@ -36,4 +36,4 @@ struct ModelSummary {
 // kUnsupported for another architecture than those of the catalogue.
 ModelSummary summarize_model(const ModelFiles& files);
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -8,7 +8,7 @@
 #include "yoke/base/files.h"
 #include "yoke/weights/writer.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 struct StoredTensor {
   TensorDeclaration declaration;
@@ -16,16 +16,16 @@ struct StoredTensor {
 };
 
 template <class T>
-StoredTensor stored(std::string name, DType type, Shape shape, const std::vector<T>& values) {
+StoredTensor stored(std::string name, tensor::DType type, tensor::Shape shape, const std::vector<T>& values) {
   StoredTensor tensor{{std::move(name), type, shape}, std::vector<std::byte>(values.size() * sizeof(T))};
   if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
   return tensor;
 }
 
-inline StoredTensor stored_f32(std::string name, Shape shape) {
+inline StoredTensor stored_f32(std::string name, tensor::Shape shape) {
   std::vector<float> values(static_cast<std::size_t>(shape.count()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-  return stored(std::move(name), DType::kF32, shape, values);
+  return stored(std::move(name), tensor::DType::kF32, shape, values);
 }
 
 inline void write_tensors(const std::filesystem::path& file, const std::vector<StoredTensor>& tensors) {
@@ -42,4 +42,4 @@ inline void write_model(const std::filesystem::path& folder, const std::string& 
   write_tensors(folder / "model.safetensors", tensors);
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

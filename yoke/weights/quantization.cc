@@ -9,7 +9,7 @@
 #include "yoke/base/limits.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 const Document* present(const Document& map, std::string_view key) {
@@ -21,7 +21,7 @@ template <class T>
 std::optional<T> optional_field(const Document& map, std::string_view key) {
   const Document* const found = present(map, key);
   if (found == nullptr) return std::nullopt;
-  return from_document<T>(*found);
+  return from_json<T>(*found);
 }
 
 template <class T>
@@ -35,7 +35,7 @@ std::vector<std::int64_t> block_sizes(const Document& map, std::string_view key)
   if (found == nullptr || !is_text(*found)) return list_field<std::int64_t>(map, key);
   std::vector<std::int64_t> sizes;
   for (const std::string& size : split(found->text, 'x')) {
-    sizes.push_back(from_document<std::int64_t>({.kind = Document::Kind::kPlain, .text = size, .where = found->where}));
+    sizes.push_back(from_json<std::int64_t>({.kind = Document::Kind::kPlain, .text = size, .where = found->where}));
   }
   return sizes;
 }
@@ -91,7 +91,7 @@ bool ModuleTargets::include(const std::string& module, ModulePatternWork& work) 
   const std::int64_t questions = ++work.questions;
   const auto left = limits::kModulesTime + questions * limits::kModuleTime - std::chrono::nanoseconds(work.nanoseconds);
   CpuBudget budget(left, "the quantization section of config.json");
-  budget.look_closely();
+  budget.check_closely();
   const bool found = std::any_of(patterns_.begin(), patterns_.end(), [&](const Pattern& pattern) {
     budget.look();
     return pattern.begins(module);
@@ -128,7 +128,7 @@ void Quantization::read_section(const Document& section) {
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("{}: the weights are quantized by '{}', which yoke does not read", section.where,
                             printable(method_, 40)),
-                "yoke reads compressed-tensors (int4, fp8, nvfp4), gptq (int4), fp8 and modelopt (nvfp4)");
+                "yoke reads compressed-tensors (int4, int8, fp8, nvfp4), gptq (int4), fp8 and modelopt (nvfp4)");
   }
 }
 
@@ -168,4 +168,4 @@ const WeightScheme& Quantization::scheme(const std::string& module) const {
   return unsaid;
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -1,6 +1,7 @@
 // What config.json says about quantized weights: `quantization_config`, or `compression_config` as it was called
 // before. The stored tensors say most by themselves (their names, types and shapes decide the format); this tells what
-// they do not: which modules were left alone, how a zero is stored, what was intended, so that a contradiction is told.
+// they do not: which modules were left alone, how a zero is stored, what was intended, so that a contradiction is
+// reported.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -16,7 +17,7 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/pattern.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 // How a group of modules was quantized, as far as the file states it.
 struct WeightScheme {
@@ -77,4 +78,4 @@ class Quantization {
   std::shared_ptr<ModulePatternWork> work_ = std::make_shared<ModulePatternWork>();
 };
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -7,7 +7,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 Quantization read_config(const std::string& config, const std::string& legacy = "null") {
@@ -108,7 +108,7 @@ TEST(Quantization, BlocksAreTwoSizesInEitherForm) {
     EXPECT_ERROR(block(wrong), ErrorCode::kInvalid, "block_structure");
 }
 
-TEST(Quantization, WhatIsNotReadIsTold) {
+TEST(Quantization, WhatIsNotReadIsReported) {
   EXPECT_ERROR(read_config(R"({"quantization_config":{"quant_method":"awq"}})"), ErrorCode::kUnsupported,
                "quantized by 'awq'");
   EXPECT_ERROR(read_config(R"({"quantization_config":{"quant_method":"gptq","group_size":0}})"), ErrorCode::kInvalid,
@@ -120,4 +120,4 @@ TEST(Quantization, WhatIsNotReadIsTold) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -7,7 +7,7 @@
 #include "yoke/base/check.h"
 #include "yoke/base/rng.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 constexpr std::size_t kQuantiles = 1 << 16;
@@ -40,20 +40,20 @@ const std::vector<double>& cached_upper_quantiles() {
   return quantiles;
 }
 
-std::uint32_t bits_of(DType type, float value) {
+std::uint32_t bits_of(tensor::DType type, float value) {
   switch (type) {
-    case DType::kF32:
+    case tensor::DType::kF32:
       return std::bit_cast<std::uint32_t>(value);
-    case DType::kBf16:
-      return to_bf16(value).bits;
-    case DType::kF16:
-      return to_f16(value).bits;
-    case DType::kF8E4m3:
-      return to_f8e4m3(value).bits;
+    case tensor::DType::kBf16:
+      return tensor::to_bf16(value).bits;
+    case tensor::DType::kF16:
+      return tensor::to_f16(value).bits;
+    case tensor::DType::kF8E4m3:
+      return tensor::to_f8e4m3(value).bits;
     default:
       break;
   }
-  YOKE_CHECK(false, "{}", to_string(type));
+  YOKE_CHECK(false, "{}", tensor::to_string(type));
   return 0;
 }
 
@@ -89,11 +89,13 @@ RandomWords::RandomWords(std::uint64_t seed, std::string_view tensor) {
   key_ = std::uint64_t{block[0]} << 32 | block[1];
 }
 
-NormalTable::NormalTable(DType type, double deviation) : type_(type), bits_(kQuantiles * size_of(type)) {
+NormalTable::NormalTable(tensor::DType type, double deviation)
+    : type_(type), bits_(kQuantiles * tensor::size_of(type)) {
   const std::vector<double>& upper = cached_upper_quantiles();
   const auto put = [&](std::size_t index, double value) {
     const std::uint32_t bits = bits_of(type, static_cast<float>(value * deviation));
-    std::memcpy(bits_.data() + index * size_of(type), &bits, size_of(type));  // little-endian, as files are
+    std::memcpy(bits_.data() + index * tensor::size_of(type), &bits,
+                tensor::size_of(type));  // little-endian, as files are
   };
   for (std::size_t i = 0; i < upper.size(); ++i) {
     put(kQuantiles / 2 + i, upper[i]);
@@ -105,7 +107,7 @@ double normal_table_largest() { return cached_upper_quantiles().back(); }
 
 Fill fill_normal(std::shared_ptr<const NormalTable> table, RandomWords words) {
   return [table = std::move(table), words](std::uint64_t offset, std::span<std::byte> out) {
-    switch (size_of(table->type())) {
+    switch (tensor::size_of(table->type())) {
       case 1:
         return draw<std::uint8_t>(*table, words, offset, out);
       case 2:
@@ -125,15 +127,27 @@ Fill fill_int4(RandomWords words) {
   };
 }
 
+Fill fill_int8(RandomWords words) {
+  return [words](std::uint64_t offset, std::span<std::byte> out) {
+    fill_words(words, offset, out, [](std::uint64_t word) {
+      constexpr std::uint64_t kLows = 0x0101010101010101;
+      std::uint64_t any = word | word >> 4;
+      any |= any >> 2;
+      any |= any >> 1;
+      return word | (~any & kLows) << 7;  // a byte of 0 becomes 128, which means 0
+    });
+  };
+}
+
 Fill fill_fp4(RandomWords words) {
   return [words](std::uint64_t offset, std::span<std::byte> out) {
     fill_words(words, offset, out, [](std::uint64_t word) { return word; });
   };
 }
 
-Fill fill_scales(DType type, double middle, RandomWords words) {
+Fill fill_scales(tensor::DType type, double middle, RandomWords words) {
   return [type, middle, words](std::uint64_t offset, std::span<std::byte> out) {
-    const std::size_t size = size_of(type);
+    const std::size_t size = tensor::size_of(type);
     for (std::size_t i = 0; i < out.size() / size; ++i) {
       const auto word = static_cast<std::uint32_t>(words(offset / size + i));
       const double factor = 0.75 + 0.5 * static_cast<double>(to_unit_float(word));
@@ -152,4 +166,4 @@ Fill fill_repeated(std::vector<std::byte> element) {
   };
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

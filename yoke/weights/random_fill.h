@@ -10,7 +10,7 @@
 
 #include "yoke/tensor/dtype.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 // SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014) read as a counter:
 // the word at a position costs two multiplications. Philox (base/rng.h) is stronger, and five times as slow.
@@ -38,12 +38,12 @@ inline constexpr std::size_t kFillStep = 64;
 // The mean is exactly zero.
 class NormalTable {
  public:
-  NormalTable(DType type, double deviation);  // kF32, kBf16, kF16 or kF8E4m3
-  DType type() const { return type_; }
+  NormalTable(tensor::DType type, double deviation);  // kF32, kBf16, kF16 or kF8E4m3
+  tensor::DType type() const { return type_; }
   std::span<const std::byte> bits() const { return bits_; }
 
  private:
-  DType type_;
+  tensor::DType type_;
   std::vector<std::byte> bits_;
 };
 // The largest number that a table of deviation 1 holds.
@@ -54,12 +54,15 @@ Fill fill_normal(std::shared_ptr<const NormalTable> table, RandomWords words);
 // with it the mean would be -1/2, and that common part would outweigh all that is random in a large matrix.
 Fill fill_int4(RandomWords words);
 inline constexpr double kInt4Deviation = 4.183300132670378;  // sqrt(2 * (1 + 4 + … + 49) / 16)
+// Symmetric int8 codes with 128 for 0, -127 to 127 with 0 twice as likely as others.
+Fill fill_int8(RandomWords words);
+inline constexpr double kInt8Deviation = 73.46768224772764;  // sqrt(2 * (1 + 4 + … + 127^2) / 256)
 // E2M1 codes, two to a byte, all sixteen equally likely.
 Fill fill_fp4(RandomWords words);
 inline constexpr double kFp4Deviation = 2.926174977679906;  // sqrt(2 * (0.25 + 1 + … + 36) / 16)
 // Positive numbers from 3/4 to 5/4 of `middle`, so that a scale at the wrong place changes the result.
-Fill fill_scales(DType type, double middle, RandomWords words);  // kBf16 or kF8E4m3
+Fill fill_scales(tensor::DType type, double middle, RandomWords words);  // kBf16 or kF8E4m3
 // The same bytes again and again; their number must divide kFillStep.
 Fill fill_repeated(std::vector<std::byte> element);
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <set>
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 std::vector<std::byte> filled(const Fill& fill, std::size_t bytes) {
@@ -31,11 +31,11 @@ std::vector<Fill> every_fill() {
   const RandomWords words(1, "a");
   return {fill_int4(words),
           fill_fp4(words),
-          fill_scales(DType::kBf16, 1, words),
-          fill_scales(DType::kF8E4m3, 256, words),
-          fill_normal(std::make_shared<NormalTable>(DType::kF32, 1), words),
-          fill_normal(std::make_shared<NormalTable>(DType::kBf16, 1), words),
-          fill_normal(std::make_shared<NormalTable>(DType::kF8E4m3, 1), words),
+          fill_scales(tensor::DType::kBf16, 1, words),
+          fill_scales(tensor::DType::kF8E4m3, 256, words),
+          fill_normal(std::make_shared<NormalTable>(tensor::DType::kF32, 1), words),
+          fill_normal(std::make_shared<NormalTable>(tensor::DType::kBf16, 1), words),
+          fill_normal(std::make_shared<NormalTable>(tensor::DType::kF8E4m3, 1), words),
           fill_repeated({std::byte{1}, std::byte{2}})};
 }
 
@@ -75,8 +75,8 @@ TEST(RandomFill, Int4CodesAreEvenlyAroundZero) {
 TEST(RandomFill, Fp4CodesHaveTheDeviationStated) {
   std::vector<double> values;
   for (const std::byte byte : filled(fill_fp4(RandomWords(1, "a")), 1 << 20)) {
-    values.push_back(kE2m1Values[std::to_integer<unsigned>(byte) & 15U]);
-    values.push_back(kE2m1Values[std::to_integer<unsigned>(byte) >> 4]);
+    values.push_back(tensor::kE2m1Values[std::to_integer<unsigned>(byte) & 15U]);
+    values.push_back(tensor::kE2m1Values[std::to_integer<unsigned>(byte) >> 4]);
   }
   EXPECT_NEAR(moments(values).mean, 0, 5 * kFp4Deviation / std::sqrt(values.size()));
   EXPECT_NEAR(moments(values).deviation, kFp4Deviation, 0.01 * kFp4Deviation);
@@ -85,7 +85,7 @@ TEST(RandomFill, Fp4CodesHaveTheDeviationStated) {
 TEST(RandomFill, NormalNumbersAreNormal) {
   constexpr double kDeviation = 0.02;
   const auto bytes =
-      filled(fill_normal(std::make_shared<NormalTable>(DType::kF32, kDeviation), RandomWords(1, "a")), 4 << 20);
+      filled(fill_normal(std::make_shared<NormalTable>(tensor::DType::kF32, kDeviation), RandomWords(1, "a")), 4 << 20);
   std::vector<double> values;
   std::size_t within = 0;
   for (std::size_t i = 0; i < bytes.size(); i += sizeof(float)) {
@@ -100,7 +100,7 @@ TEST(RandomFill, NormalNumbersAreNormal) {
 }
 
 TEST(RandomFill, ANormalTableIsSymmetricAndAscending) {
-  const NormalTable table(DType::kF32, 1);
+  const NormalTable table(tensor::DType::kF32, 1);
   const auto at = [&](std::size_t i) {
     float value = 0;
     std::memcpy(&value, table.bits().data() + i * sizeof value, sizeof value);
@@ -116,8 +116,8 @@ TEST(RandomFill, ANormalTableIsSymmetricAndAscending) {
 
 TEST(RandomFill, ScalesStayNearTheirMiddle) {
   std::set<std::uint8_t> seen;
-  for (const std::byte byte : filled(fill_scales(DType::kF8E4m3, 256, RandomWords(1, "a")), 4096)) {
-    const float scale = to_float(F8E4m3{std::to_integer<std::uint8_t>(byte)});
+  for (const std::byte byte : filled(fill_scales(tensor::DType::kF8E4m3, 256, RandomWords(1, "a")), 4096)) {
+    const float scale = tensor::to_float(tensor::F8E4m3{std::to_integer<std::uint8_t>(byte)});
     EXPECT_GE(scale, 192);
     EXPECT_LE(scale, 320);
     seen.insert(std::to_integer<std::uint8_t>(byte));
@@ -126,4 +126,4 @@ TEST(RandomFill, ScalesStayNearTheirMiddle) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& file)
     : mapping_(std::make_shared<const MappedFile>(file)) {
@@ -22,13 +22,14 @@ const TensorEntry* SafetensorsFile::find(const std::string& name) const {
   return place == places_.end() ? nullptr : &header_.entries[place->second];
 }
 
-Tensor SafetensorsFile::view(const TensorEntry& entry) const {
+tensor::Tensor SafetensorsFile::view(const TensorEntry& entry) const {
   if (!entry.type) {
     throw Error(ErrorCode::kUnsupported, fmt::format("{}: the tensor '{}' holds {}, which yoke does not read",
                                                      path().native(), printable(entry.name, 120), entry.stored_type));
   }
   mapping_->check_unchanged();
-  return {Storage::mapped(mapping_->bytes().subspan(entry.begin, entry.bytes()), mapping_), entry.shape, *entry.type};
+  return {tensor::Storage::mapped(mapping_->bytes().subspan(entry.begin, entry.bytes()), mapping_), entry.shape,
+          *entry.type};
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

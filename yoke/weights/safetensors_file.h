@@ -9,7 +9,7 @@
 #include "yoke/weights/header.h"
 #include "yoke/weights/mapped_file.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 class SafetensorsFile {
  public:
@@ -22,7 +22,7 @@ class SafetensorsFile {
 
   // The whole tensor, as it lies in the file: perhaps misaligned. Error(kUnsupported) for a type that yoke does not
   // read.
-  Tensor view(const TensorEntry& entry) const;
+  tensor::Tensor view(const TensorEntry& entry) const;
 
  private:
   std::shared_ptr<const MappedFile> mapping_;
@@ -30,4 +30,4 @@ class SafetensorsFile {
   std::map<std::string, std::size_t> places_;  // name to index in header_.entries
 };
 
-}  // namespace yoke
+}  // namespace yoke::weights

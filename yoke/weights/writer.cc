@@ -14,7 +14,7 @@
 #include "yoke/base/json.h"
 #include "yoke/weights/header.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 constexpr std::size_t kBufferBytes = 1 << 20;
@@ -110,4 +110,4 @@ void SafetensorsWriter::finish() {
   temporary_.clear();
 }
 
-}  // namespace yoke
+}  // namespace yoke::weights

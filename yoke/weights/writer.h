@@ -5,8 +5,8 @@
 //   writer.finish();
 //
 // The file appears whole with finish() or not at all: it grows under a temporary name beside its place, which goes
-// when the writer goes. Room for all of it is reserved first, so that a disk that is too small is told before the work.
-// One thread at a time.
+// when the writer goes. Room for all of it is reserved first, so that a disk that is too small is reported before the
+// work. One thread at a time.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -19,14 +19,14 @@
 #include "yoke/tensor/dtype.h"
 #include "yoke/tensor/shape.h"
 
-namespace yoke {
+namespace yoke::weights {
 
 struct TensorDeclaration {
   std::string name;
-  DType type = DType::kF32;
-  Shape shape;
+  tensor::DType type = tensor::DType::kF32;
+  tensor::Shape shape;
 
-  Bytes size() const { return Bytes{shape.count() * static_cast<std::int64_t>(size_of(type))}; }
+  Bytes size() const { return Bytes{shape.count() * static_cast<std::int64_t>(tensor::size_of(type))}; }
 };
 
 class SafetensorsWriter {
@@ -52,4 +52,4 @@ class SafetensorsWriter {
   std::uint64_t appended_ = 0;
 };
 
-}  // namespace yoke
+}  // namespace yoke::weights

@@ -14,7 +14,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/weights/safetensors_file.h"
 
-namespace yoke {
+namespace yoke::weights {
 namespace {
 
 namespace fs = std::filesystem;
@@ -29,10 +29,10 @@ TEST(SafetensorsWriter, WritesWhatTheReaderReadsBack) {
   std::vector<std::byte> large((3 << 20) + 5);
   for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<std::byte>(i * 31 >> 3);
   const std::vector<float> small = {1, 2, 3};
-  SafetensorsWriter writer(file, {{"small", DType::kF32, {3}},
-                                  {"nothing", DType::kBf16, {0, 7}},
-                                  {"large", DType::kU8, {static_cast<std::int64_t>(large.size())}},
-                                  {"scalar", DType::kU8, {}}});
+  SafetensorsWriter writer(file, {{"small", tensor::DType::kF32, {3}},
+                                  {"nothing", tensor::DType::kBf16, {0, 7}},
+                                  {"large", tensor::DType::kU8, {static_cast<std::int64_t>(large.size())}},
+                                  {"scalar", tensor::DType::kU8, {}}});
   writer.append(std::as_bytes(std::span(small)));
   writer.append(std::span(large).first(1000));
   writer.append(std::span(large).subspan(1000));
@@ -43,14 +43,14 @@ TEST(SafetensorsWriter, WritesWhatTheReaderReadsBack) {
   ASSERT_EQ(read.header().entries.size(), 4U);
   EXPECT_EQ(read.header().entries.front().begin % 64, 0U);
   EXPECT_EQ(read.view(*read.find("small")).data<float>()[2], 3.0F);
-  const Tensor again = read.view(*read.find("large"));
+  const tensor::Tensor again = read.view(*read.find("large"));
   EXPECT_EQ(std::memcmp(again.raw(), large.data(), large.size()), 0);
   EXPECT_EQ(count_files(scratch.path()), 1U);
 }
 
 TEST(SafetensorsWriter, LeavesNothingWhenItIsGivenUp) {
   const ScratchDir scratch;
-  { SafetensorsWriter writer(scratch.path() / "m", {{"a", DType::kF32, {3}}}); }
+  { SafetensorsWriter writer(scratch.path() / "m", {{"a", tensor::DType::kF32, {3}}}); }
   EXPECT_EQ(count_files(scratch.path()), 0U);
 }
 
@@ -72,7 +72,7 @@ std::string failure_in_child(const fs::path& folder, Limit limit) {
     if (limit()) {
       try {
         const std::vector<std::byte> data(1 << 20);
-        SafetensorsWriter writer(folder / "m", {{"a", DType::kU8, {8 << 20}}});
+        SafetensorsWriter writer(folder / "m", {{"a", tensor::DType::kU8, {8 << 20}}});
         for (int i = 0; i < 8; ++i) writer.append(data);
         writer.finish();
         said = "it was written";
@@ -126,4 +126,4 @@ TEST(SafetensorsWriter, AFullDiskIsAnErrorThatLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::weights

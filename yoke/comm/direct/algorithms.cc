@@ -6,12 +6,12 @@
 #include "yoke/comm/operation.h"
 #include "yoke/comm/reduce.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 const std::byte* sent_by(const Collective& operation) { return static_cast<const std::byte*>(operation.send); }
 std::byte* received_by(const Collective& operation) { return static_cast<std::byte*>(operation.receive); }
-std::size_t bytes_of_one(const Collective& operation) { return operation.count * size_of(operation.type); }
+std::size_t bytes_of_one(const Collective& operation) { return operation.count * tensor::size_of(operation.type); }
 
 void copy(std::byte* to, const std::byte* from, std::size_t size) {
   if (size > 0 && to != from) std::memcpy(to, from, size);
@@ -22,7 +22,7 @@ struct Slice {
 };
 // Of `count` elements the share of one rank.
 Slice share(const Collective& operation, int rank, int ranks) {
-  const std::size_t element = size_of(operation.type), each = operation.count / static_cast<std::size_t>(ranks);
+  const std::size_t element = tensor::size_of(operation.type), each = operation.count / static_cast<std::size_t>(ranks);
   const std::size_t more = operation.count % static_cast<std::size_t>(ranks), r = static_cast<std::size_t>(rank);
   const std::size_t begin = r * each + std::min(r, more);
   return {begin * element, (each + (r < more ? 1 : 0)) * element};
@@ -64,7 +64,7 @@ void Algorithms::run(const Collective& operation) {
 
 void Algorithms::combine(const Collective& operation, const std::byte* own, std::byte* out, std::size_t size,
                          Overwrites what) {
-  const std::size_t element = size_of(operation.type);
+  const std::size_t element = tensor::size_of(operation.type);
   std::size_t done = 0;
   engine_.run([&] {
     const std::size_t before = done;
@@ -217,4 +217,4 @@ void Algorithms::barrier() {
   engine_.run();
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -10,7 +10,7 @@
 #include "yoke/comm/communicator.h"
 #include "yoke/comm/direct/engine.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 enum class AllReduceWay { kOneShot, kByParts };
 
@@ -52,4 +52,4 @@ class Algorithms {
   std::vector<const void*> inputs_;
 };
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -1,30 +1,30 @@
 // Connects a rank with all others of a membership: of each pair the higher rank connects and the lower accepts; ranks
-// of one node by a Unix socket, others by a data and a heart connection on each half. Peers may come as late as the
-// deadline. A half that does not come up while another to the same peer has is left out after a while.
+// of one node by a Unix socket, others by a data and a heart connection on each rail. Peers may come as late as the
+// deadline. A rail that does not come up while another to the same peer has is left out after a while.
 #pragma once
 #include <functional>
 #include <vector>
 
 #include "yoke/base/clock.h"
 #include "yoke/base/socket.h"
-#include "yoke/comm/direct/reception.h"
-#include "yoke/comm/direct/vitals.h"
+#include "yoke/comm/direct/acceptor.h"
+#include "yoke/comm/direct/health.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 struct PeerConnections {
-  std::vector<Socket> data, heart;  // one for each half, of a peer on another node; empty: it could not be connected
+  std::vector<Socket> data, heart;  // one for each rail, of a peer on another node; empty: it could not be connected
   Socket memory;                    // of a peer on this node
 };
 
 struct AssemblyOptions {
-  Seconds half_patience{1.2};  // for a further half once one is there
+  Seconds half_patience{1.2};  // for a further rail once one is there
   std::function<void()> while_waiting = {};
 };
 
 // By rank; the own place is empty. Throws kTimeout naming who is missing, kUnavailable where the group has gone on to a
 // later epoch, and whatever the group fails with meanwhile or `while_waiting` throws.
-std::vector<PeerConnections> assemble(Reception& reception, const std::shared_ptr<Inbox>& inbox, Vitals& vitals,
+std::vector<PeerConnections> assemble(Acceptor& acceptor, const std::shared_ptr<Inbox>& inbox, Health& health,
                                       AssemblyOptions options, Deadline deadline);
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -9,14 +9,14 @@
 #include <span>
 #include <vector>
 
-#include "yoke/comm/direct/vitals.h"
+#include "yoke/comm/direct/health.h"
 #include "yoke/comm/direct/wire.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 class Channel {
  public:
-  Channel(Vitals& vitals, int peer) : vitals_(vitals), peer_(peer) {}
+  Channel(Health& health, int peer) : health_(health), peer_(peer) {}
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
   virtual ~Channel() = default;
@@ -44,11 +44,11 @@ class Channel {
  protected:
   void check_header(const MessageHeader& received) const;
 
-  Vitals& vitals_;
+  Health& health_;
   const int peer_;
   MessageHeader expected_;
   bool sending_ = false, receiving_ = false;
   std::size_t sent_ = 0;
 };
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 msghdr message_of(std::span<iovec> parts) {
@@ -42,4 +42,4 @@ std::size_t DataPath::receive(std::span<iovec> parts) {
   }
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

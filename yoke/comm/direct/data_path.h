@@ -1,4 +1,4 @@
-// The data socket of one half: sends and receives what goes at once, never waits, and remembers why it broke. The
+// The data socket of one rail: sends and receives what goes at once, never waits, and remembers why it broke. The
 // channel gives up a broken path. One thread at a time.
 #pragma once
 #include <sys/uio.h>
@@ -9,7 +9,7 @@
 
 #include "yoke/base/socket.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 struct DataPath {
   Socket socket;
@@ -22,4 +22,4 @@ struct DataPath {
   std::size_t receive(std::span<iovec> parts);
 };
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

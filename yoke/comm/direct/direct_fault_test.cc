@@ -1,4 +1,4 @@
-// What goes wrong while the ranks themselves live: cut and broken halves, strangers on the port, mismatches, aborts,
+// What goes wrong while the ranks themselves live: cut and broken rails, strangers on the port, mismatches, aborts,
 // ranks that leave or do not come.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,13 +13,13 @@
 #include "yoke/comm/direct/group_testing.h"
 #include "yoke/comm/direct/proxy_testing.h"
 
-namespace yoke {
+namespace yoke::comm {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Two ranks on two nodes whose halves run through proxies.
+// Two ranks on two nodes whose rails run through proxies.
 class DirectFaults : public testing::Test {
  protected:
   void SetUp() override {
@@ -31,10 +31,10 @@ class DirectFaults : public testing::Test {
     };
   }
 
-  // Rank 1 connects; it is told other ports than rank 0 listens on.
+  // Rank 1 connects; it gets other ports than rank 0 listens on.
   void make_both() {
-    Membership through_proxies = group_.membership();
-    for (HalfEndpoint& endpoint : through_proxies.members[0].endpoints) {
+    spec::Membership through_proxies = group_.membership();
+    for (spec::RailEndpoint& endpoint : through_proxies.members[0].endpoints) {
       proxies_.push_back(std::make_unique<TestProxy>(Endpoint{endpoint.address, endpoint.port}));
       endpoint.address = proxies_.back()->endpoint().address;
       endpoint.port = proxies_.back()->endpoint().port;
@@ -55,7 +55,7 @@ class DirectFaults : public testing::Test {
       if (before && comm.rank() == 0) before(i);
       for (std::size_t k = 0; k < count; ++k)
         values[k] = static_cast<float>((k + static_cast<std::size_t>(i)) % 1000) + static_cast<float>(comm.rank());
-      all_reduce(comm, values.data(), count, DType::kF32);
+      all_reduce(comm, values.data(), count, tensor::DType::kF32);
       for (std::size_t k = 0; k < count; ++k) {
         const float expected = static_cast<float>((k + static_cast<std::size_t>(i)) % 1000 * 2 + 1);
         if (values[k] != expected)
@@ -75,10 +75,10 @@ class DirectFaults : public testing::Test {
   std::mutex mutex_;
   std::vector<PathEvent> events_;
   std::vector<std::unique_ptr<TestProxy>> proxies_;
-  TestGroup group_{{"spark-1", "spark-2"}, kTwoHalves};
+  TestGroup group_{{"spark-1", "spark-2"}, kTwoRails};
 };
 
-TEST_F(DirectFaults, ACutHalfIsDoneWithout) {
+TEST_F(DirectFaults, ACutRailIsDoneWithout) {
   make_both();
   const auto failures = group_.run([&](Communicator& comm) {
     return sum_many(comm, 30, 400'000, [&](int i) {
@@ -86,18 +86,18 @@ TEST_F(DirectFaults, ACutHalfIsDoneWithout) {
     });
   });
   EXPECT_THAT(failures, testing::IsEmpty());
-  const std::vector<PathEvent> lost = events(PathEvent::Kind::kHalfLost);
+  const std::vector<PathEvent> lost = events(PathEvent::Kind::kRailLost);
   ASSERT_EQ(lost.size(), 2U);  // each rank tells its own side
-  for (const PathEvent& event : lost) EXPECT_EQ(event.half, "B");
+  for (const PathEvent& event : lost) EXPECT_EQ(event.rail, "B");
   EXPECT_THAT(events(PathEvent::Kind::kPeerLost), testing::IsEmpty());
 }
 
-TEST_F(DirectFaults, ALostHalfIsTriedAgainAtARebuild) {
+TEST_F(DirectFaults, ALostRailIsTriedAgainAtARebuild) {
   make_both();
   EXPECT_THAT(group_.comm(0)->describe(), HasSubstr("tcp over A (127.0.0.1) and B (127.0.0.2)"));
   proxies_[1]->close();
   EXPECT_THAT(group_.run([&](Communicator& comm) { return sum_many(comm, 5, 400'000); }), testing::IsEmpty());
-  while (events(PathEvent::Kind::kHalfLost).size() < 2) real_clock().sleep({0.01});
+  while (events(PathEvent::Kind::kRailLost).size() < 2) real_clock().sleep({0.01});
   EXPECT_EQ(group_.comm(0)->describe(), "direct: tcp over A (127.0.0.1); B: not connected");
   ++group_.membership().epoch;
   const auto failures = group_.run([&](Communicator& comm) {
@@ -105,22 +105,22 @@ TEST_F(DirectFaults, ALostHalfIsTriedAgainAtARebuild) {
     return sum_many(comm, 5, 400'000);
   });
   EXPECT_THAT(failures, testing::IsEmpty());
-  const std::vector<PathEvent> back = events(PathEvent::Kind::kHalfBack);
+  const std::vector<PathEvent> back = events(PathEvent::Kind::kRailBack);
   ASSERT_EQ(back.size(), 2U);
-  EXPECT_EQ(back[0].half, "B");
+  EXPECT_EQ(back[0].rail, "B");
 }
 
-TEST_F(DirectFaults, AHalfThatBreaksInMidStreamIsDoneWithout) {
+TEST_F(DirectFaults, ARailThatBreaksInMidStreamIsDoneWithout) {
   make_both();
   proxies_[0]->break_after(1'234'567);
   const auto failures = group_.run([&](Communicator& comm) { return sum_many(comm, 30, 400'000); });
   EXPECT_THAT(failures, testing::IsEmpty());
-  const std::vector<PathEvent> lost = events(PathEvent::Kind::kHalfLost);
+  const std::vector<PathEvent> lost = events(PathEvent::Kind::kRailLost);
   ASSERT_EQ(lost.size(), 2U);
-  for (const PathEvent& event : lost) EXPECT_EQ(event.half, "A");
+  for (const PathEvent& event : lost) EXPECT_EQ(event.rail, "A");
 }
 
-// The last frames of an operation may be lost with a half when their sender already does something else.
+// The last frames of an operation may be lost with a rail when their sender already does something else.
 TEST_F(DirectFaults, WhatWasLostIsSentAgainWhileTheSenderIsElsewhere) {
   make_both();
   proxies_[1]->cut();
@@ -128,14 +128,14 @@ TEST_F(DirectFaults, WhatWasLostIsSentAgainWhileTheSenderIsElsewhere) {
   const auto failures = group_.run([&](Communicator& comm) -> std::vector<std::string> {
     std::vector<float> own = values;
     comm.enqueue({.kind = CollectiveKind::kBroadcast, .send = own.data(), .receive = own.data(), .count = own.size()},
-                 Stream::cpu());
+                 tensor::Stream::cpu());
     if (comm.rank() == 0) return {};  // and calls nothing more
     return own == values ? std::vector<std::string>{} : std::vector<std::string>{"another content"};
   });
   EXPECT_THAT(failures, testing::IsEmpty());
 }
 
-TEST_F(DirectFaults, BothHalvesCutNamesThePeerAndTheHalves) {
+TEST_F(DirectFaults, BothRailsCutNamesThePeerAndTheRails) {
   make_both();
   const Instant begin = real_clock().now();
   const auto failures = group_.run([&](Communicator& comm) {
@@ -147,18 +147,18 @@ TEST_F(DirectFaults, BothHalvesCutNamesThePeerAndTheHalves) {
   EXPECT_LT(to_seconds(real_clock().now() - begin).value, 10);
   ASSERT_EQ(failures.size(), 2U);
   EXPECT_THAT(failures[0],
-              AllOf(HasSubstr("unavailable: rank 1 on spark-2 is gone"), HasSubstr("no sign of life on half A for"),
-                    HasSubstr("no sign of life on half B for")));
+              AllOf(HasSubstr("unavailable: rank 1 on spark-2 is gone"), HasSubstr("no sign of life on rail A for"),
+                    HasSubstr("no sign of life on rail B for")));
   EXPECT_THAT(failures[1], HasSubstr("rank 0 on spark-1 is gone"));
   EXPECT_GE(events(PathEvent::Kind::kPeerLost).size(), 1U) << "the other may have been told before it saw for itself";
 }
 
-TEST_F(DirectFaults, ADifferentOperationIsToldToAll) {
+TEST_F(DirectFaults, ADifferentOperationIsReportedToAll) {
   make_both();
   const auto failures = group_.run([&](Communicator& comm) -> std::vector<std::string> {
     std::vector<float> values(100), all(200);
-    if (comm.rank() == 0) all_reduce(comm, values.data(), 100, DType::kF32);
-    if (comm.rank() == 1) all_gather(comm, values.data(), all.data(), 100, DType::kF32);
+    if (comm.rank() == 0) all_reduce(comm, values.data(), 100, tensor::DType::kF32);
+    if (comm.rank() == 1) all_gather(comm, values.data(), all.data(), 100, tensor::DType::kF32);
     barrier(comm);
     return {"went through"};
   });
@@ -169,7 +169,7 @@ TEST_F(DirectFaults, ADifferentOperationIsToldToAll) {
   }
 }
 
-TEST_F(DirectFaults, APeerThatDoesNotComeIsToldWithItsPlace) {
+TEST_F(DirectFaults, APeerThatDoesNotComeIsReportedWithItsPlace) {
   group_.options().operation_timeout = {0.5};
   make_both();
   const auto failures = group_.run([&](Communicator& comm) -> std::vector<std::string> {
@@ -205,7 +205,7 @@ TEST_F(DirectFaults, AnAbortEndsABlockedOperationOnAllRanks) {
   });
   const auto failures = group_.run([&](Communicator& comm) -> std::vector<std::string> {
     if (comm.rank() == 1) {
-      while (true) comm.wait(comm.record(Stream::cpu()), Deadline::after({1}));
+      while (true) comm.wait(comm.record(tensor::Stream::cpu()), Deadline::after({1}));
     }
     barrier(comm);
     return {};
@@ -221,7 +221,7 @@ TEST_F(DirectFaults, ARankThatLeavesInOrderTakesNothingAlong) {
   make_both();
   const auto failures = group_.run([&](Communicator& comm) -> std::vector<std::string> {
     std::vector<float> values(1'000'000, 2);
-    broadcast(comm, values.data(), values.size(), DType::kF32, 0);
+    broadcast(comm, values.data(), values.size(), tensor::DType::kF32, 0);
     if (comm.rank() == 0) {
       group_.comm(0).reset();  // its last bytes are still on their way
       return {};
@@ -242,7 +242,7 @@ TEST_F(DirectFaults, StrangersDisturbNobody) {
   std::thread strangers([&] {
     Random random(5);
     for (int i = 0; !stop; ++i) {
-      for (const HalfEndpoint& endpoint : group_.membership().members[0].endpoints) {
+      for (const spec::RailEndpoint& endpoint : group_.membership().members[0].endpoints) {
         auto stranger = try_to([&] {
           return connect_tcp({endpoint.address, endpoint.port}, {}, Deadline::after({1}));
         });
@@ -256,10 +256,10 @@ TEST_F(DirectFaults, StrangersDisturbNobody) {
     }
   });
   const auto wrong_token = [&] {
-    Membership other = group_.membership();
+    spec::Membership other = group_.membership();
     other.token = "ffff";
     try {
-      make_direct(DirectListener::open(kTwoHalves), other, 1, {}, Deadline::after({0.5}));
+      make_direct(DirectListener::open(kTwoRails), other, 1, {}, Deadline::after({0.5}));
       return std::string("was let in");
     } catch (const Error& error) {
       return std::string(info(error.code()).name);
@@ -277,18 +277,18 @@ TEST_F(DirectFaults, StrangersDisturbNobody) {
   strangers.join();
   EXPECT_THAT(failures, testing::IsEmpty());
   EXPECT_EQ(intruder, "timeout");
-  EXPECT_THAT(events(PathEvent::Kind::kHalfLost), testing::IsEmpty());
+  EXPECT_THAT(events(PathEvent::Kind::kRailLost), testing::IsEmpty());
 }
 
-TEST_F(DirectFaults, AHalfThatCannotBeConnectedIsLeftOut) {
+TEST_F(DirectFaults, ARailThatCannotBeConnectedIsLeftOut) {
   // Nobody listens on port 1.
-  Membership& membership = group_.membership();
+  spec::Membership& membership = group_.membership();
   membership.members[0].endpoints[1].port = 1;
   const auto failures = group_.run([&](Communicator& comm) { return sum_many(comm, 3, 400'000); });
   EXPECT_THAT(failures, testing::IsEmpty());
-  const std::vector<PathEvent> lost = events(PathEvent::Kind::kHalfLost);
+  const std::vector<PathEvent> lost = events(PathEvent::Kind::kRailLost);
   ASSERT_EQ(lost.size(), 2U);
-  EXPECT_EQ(lost[0].half, "B");
+  EXPECT_EQ(lost[0].rail, "B");
   for (const int rank : {0, 1}) {
     EXPECT_EQ(group_.comm(rank)->describe(), "direct: tcp over A (127.0.0.1); B: not connected");
   }
@@ -320,4 +320,4 @@ TEST_F(DirectFaults, WhoDoesNotComeIsNamedAtTheDeadline) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::comm

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "yoke/base/check.h"
-#include "yoke/comm/direct/greeting.h"
+#include "yoke/comm/direct/handshake.h"
 #include "yoke/comm/direct/tcp_channel.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 struct Ends {
@@ -28,36 +28,36 @@ void send(Socket& socket, std::span<const std::byte> bytes) {
   ::send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void as_greeting(std::span<const std::byte> bytes) {
+void as_handshake(std::span<const std::byte> bytes) {
   Ends ends = connected();
-  Greeting greeting(std::move(ends.ours), Deadline::after({1}));
+  Handshake greeting(std::move(ends.ours), Deadline::after({1}));
   send(ends.theirs, bytes);
   for (int i = 0; i < 3; ++i) {
     const auto state = greeting.advance(
         [](const Hello&) {
-          return Guest{Welcome::kYes, "a token", 1};
+          return HandshakePeer{HandshakeReply::kYes, "a token", 1};
         },
-        [](const Hello&) { return Welcome::kYes; });
-    YOKE_CHECK(state != Greeting::State::kDone, "a stranger was let in");
-    if (state == Greeting::State::kFailed) return;
+        [](const Hello&) { return HandshakeReply::kYes; });
+    YOKE_CHECK(state != Handshake::State::kDone, "a stranger was let in");
+    if (state == Handshake::State::kFailed) return;
   }
 }
 
-void as_beats(std::span<const std::byte> bytes) {
-  while (const std::optional<std::size_t> size = beat_size(bytes)) {
+void as_heartbeats(std::span<const std::byte> bytes) {
+  while (const std::optional<std::size_t> size = heartbeat_size(bytes)) {
     if (*size == 0) return;
-    const Beat beat = decode_beat(bytes.first(*size));
-    YOKE_CHECK(failure_of(beat).message().size() <= 5 * kBeatTextMost);
+    const HeartbeatFrame beat = decode_heartbeat(bytes.first(*size));
+    YOKE_CHECK(failure_of(beat).message().size() <= 5 * kMaxHeartbeatText);
     bytes = bytes.subspan(*size);
   }
 }
 
 // The first byte chooses what the receiver expects.
 void as_frames(std::span<const std::byte> bytes) {
-  Membership membership{
+  spec::Membership membership{
       .epoch = 1, .token = "00", .members = {{"a", {{"A", "127.0.0.1", 1}}}, {"b", {{"A", "127.0.0.1", 1}}}}};
-  for (Member& member : membership.members) member.endpoints.push_back({"B", "127.0.0.1", 1});
-  Vitals vitals(membership, 1);
+  for (spec::Member& member : membership.members) member.endpoints.push_back({"B", "127.0.0.1", 1});
+  Health health(membership, 1);
   LinkTuning tuning;
   const unsigned choice = bytes.empty() ? 0 : std::to_integer<unsigned>(bytes[0]);
   tuning.stripe_from = choice % 2 == 0 ? SIZE_MAX : 1;
@@ -65,7 +65,7 @@ void as_frames(std::span<const std::byte> bytes) {
   std::vector<Socket> sockets;
   sockets.push_back(std::move(a.ours));
   sockets.push_back(std::move(b.ours));
-  TcpChannel channel(vitals, 0, std::move(sockets), tuning);
+  TcpChannel channel(health, 0, std::move(sockets), tuning);
   std::array<std::byte, 256> destination{};
   const MessageHeader expected{.sequence = 1, .count = 64, .size = choice % 4 < 2 ? destination.size() : 0};
   send(choice % 8 < 4 ? a.theirs : b.theirs, bytes.subspan(bytes.empty() ? 0 : 1));
@@ -81,14 +81,15 @@ void as_frames(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  yoke::direct::as_greeting(bytes);
-  yoke::direct::as_beats(bytes);
-  yoke::direct::as_frames(bytes);
-  if (const auto challenge = yoke::direct::decode_challenge(bytes)) YOKE_CHECK_EQ(bytes.size(), sizeof *challenge);
-  if (const auto answer = yoke::direct::decode_answer(bytes)) YOKE_CHECK_EQ(bytes.size(), sizeof *answer);
+  yoke::comm::direct::as_handshake(bytes);
+  yoke::comm::direct::as_heartbeats(bytes);
+  yoke::comm::direct::as_frames(bytes);
+  if (const auto challenge = yoke::comm::direct::decode_challenge(bytes))
+    YOKE_CHECK_EQ(bytes.size(), sizeof *challenge);
+  if (const auto answer = yoke::comm::direct::decode_answer(bytes)) YOKE_CHECK_EQ(bytes.size(), sizeof *answer);
   return 0;
 }

@@ -14,7 +14,7 @@
 #include "yoke/base/process.h"
 #include "yoke/comm/direct/group_testing.h"
 
-namespace yoke {
+namespace yoke::comm {
 namespace {
 
 using testing::AllOf;
@@ -26,7 +26,7 @@ constexpr Seconds kMakeTime{20};
 void sum_ones(Communicator& comm, int times, std::size_t count = 5000) {
   for (int i = 0; i < times; ++i) {
     std::vector<float> values(count, 1);
-    all_reduce(comm, values.data(), values.size(), DType::kF32);
+    all_reduce(comm, values.data(), values.size(), tensor::DType::kF32);
     if (values != std::vector<float>(count, static_cast<float>(comm.size())))
       throw Error(ErrorCode::kInternal, "a wrong sum");
   }
@@ -34,14 +34,14 @@ void sum_ones(Communicator& comm, int times, std::size_t count = 5000) {
 
 // A rank: tells its endpoints, reads memberships line by line, and sums in each until it fails or is told the next one.
 TEST(DirectRank, DISABLED_Runs) {
-  const auto listener = DirectListener::open(kTwoHalves);
+  const auto listener = DirectListener::open(kTwoRails);
   const int rank = std::atoi(getenv("YOKE_TEST_RANK"));
-  const Membership self{.token = "-", .members = {{getenv("YOKE_TEST_NODE"), listener->endpoints()}}};
-  std::cout << "\n@" << print_json(to_json(self), JsonLayout::kOneLine) << std::endl;
+  const spec::Membership self{.token = "-", .members = {{getenv("YOKE_TEST_NODE"), listener->endpoints()}}};
+  std::cout << "\n@" << print_json(spec::to_json(self), JsonLayout::kOneLine) << std::endl;
   std::unique_ptr<Communicator> comm;
   for (std::string line; std::getline(std::cin, line);) {
     try {
-      const Membership membership = membership_from_json(parse_json(line, "standard input"));
+      const spec::Membership membership = from_json<spec::Membership>(parse_json(line, "standard input"));
       const Deadline deadline = Deadline::after(kMakeTime);
       if (comm) {
         comm->rebuild(membership, deadline);
@@ -62,12 +62,12 @@ class RankProcess {
       : process_({.argv = command(),
                   .environment = {{"YOKE_TEST_RANK", std::to_string(rank)}, {"YOKE_TEST_NODE", node}},
                   .input_mode = InputMode::kPipe}) {
-    const Membership self = membership_from_json(parse_json(answer(), "a rank"));
+    const spec::Membership self = from_json<spec::Membership>(parse_json(answer(), "a rank"));
     member_ = self.members[0];
   }
-  const Member& member() const { return member_; }
-  void join(const Membership& membership) {
-    process_.write(print_json(to_json(membership), JsonLayout::kOneLine) + "\n", Deadline::after({5}));
+  const spec::Member& member() const { return member_; }
+  void join(const spec::Membership& membership) {
+    process_.write(print_json(spec::to_json(membership), JsonLayout::kOneLine) + "\n", Deadline::after({5}));
   }
   void signal(int number) { kill(process_.pid(), number); }
   std::string answer() {
@@ -80,18 +80,18 @@ class RankProcess {
 
  private:
   static std::vector<std::string> command() {
-    std::vector<std::string> argv = this_test_program();
+    std::vector<std::string> argv = tests::this_test_program();
     argv.insert(argv.end(), {"--gtest_filter=DirectRank.*", "--gtest_also_run_disabled_tests"});
     return argv;
   }
 
   Process process_;
-  Member member_;
+  spec::Member member_;
 };
 
 // This test is rank 0 of a group with processes.
 struct Job {
-  explicit Job(const std::vector<std::string>& nodes) : listener(DirectListener::open(kTwoHalves)) {
+  explicit Job(const std::vector<std::string>& nodes) : listener(DirectListener::open(kTwoRails)) {
     membership.token = random_token_hex(16);
     membership.members.push_back({nodes[0], listener->endpoints()});
     for (std::size_t rank = 1; rank < nodes.size(); ++rank) {
@@ -130,7 +130,7 @@ struct Job {
 
   std::shared_ptr<DirectListener> listener;
   std::vector<std::unique_ptr<RankProcess>> others;
-  Membership membership;
+  spec::Membership membership;
   std::unique_ptr<Communicator> comm;
 };
 
@@ -138,8 +138,8 @@ TEST(DirectProcess, AKilledPeerIsNamedAtOnce) {
   Job job({"spark-1", "spark-2"});
   const auto [error, seconds] = job.failure_after([&] { job.others[0]->signal(SIGKILL); });
   EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-  EXPECT_THAT(error.message(), AllOf(HasSubstr("rank 1 on spark-2 is gone: connection "), HasSubstr("on half A"),
-                                     HasSubstr("on half B")));
+  EXPECT_THAT(error.message(), AllOf(HasSubstr("rank 1 on spark-2 is gone: connection "), HasSubstr("on rail A"),
+                                     HasSubstr("on rail B")));
   EXPECT_LT(seconds, 2) << "0.2 on a quiet machine";
 }
 
@@ -154,7 +154,7 @@ TEST(DirectProcess, AStoppedPeerIsNamedAfterTheSilenceLimit) {
   Job job({"spark-1", "spark-2", "spark-1"});
   const auto [error, seconds] = job.failure_after([&] { job.others[0]->signal(SIGSTOP); });
   EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-  EXPECT_THAT(error.message(), HasSubstr("rank 1 on spark-2 is gone: no sign of life on half A for 1."));
+  EXPECT_THAT(error.message(), HasSubstr("rank 1 on spark-2 is gone: no sign of life on rail A for "));
   EXPECT_LT(seconds, 4) << "1.5 on a quiet machine";
   EXPECT_THAT(job.others[1]->answer(), HasSubstr("rank 1 on spark-2 is gone"));
 }
@@ -175,7 +175,7 @@ TEST(DirectProcess, TheGroupIsBuiltAgainAfterADeathUnderLoad) {
   sum_ones(*job.comm, 100);
 }
 
-TEST(DirectProcess, ADeathDuringTheRebuildIsToldAndTheNextRebuildWorks) {
+TEST(DirectProcess, ADeathDuringTheRebuildIsReportedAndTheNextRebuildWorks) {
   Job job({"spark-1", "spark-2", "spark-2"});
   job.failure_after([&] { job.others[0]->signal(SIGKILL); });
   EXPECT_THAT(job.others[1]->answer(), HasSubstr("is gone"));
@@ -199,4 +199,4 @@ TEST(DirectProcess, ADeathDuringTheRebuildIsToldAndTheNextRebuildWorks) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::comm

@@ -9,7 +9,7 @@
 
 #include "yoke/comm/operation.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 // Bells may be missed by bugs of the kernel or of ours; looking around this often makes that a delay, not a hang.
@@ -17,8 +17,9 @@ constexpr int kSleepMs = 50;
 
 }  // namespace
 
-Engine::Engine(Vitals& vitals, std::vector<Channel*> channels, std::atomic<std::uint32_t>* sleeping, Patience patience)
-    : vitals_(vitals),
+Engine::Engine(Health& health, std::vector<Channel*> channels, std::atomic<std::uint32_t>* sleeping,
+               SpinPolicy patience)
+    : health_(health),
       channels_(std::move(channels)),
       sleeping_(sleeping),
       patience_(patience),
@@ -27,16 +28,16 @@ Engine::Engine(Vitals& vitals, std::vector<Channel*> channels, std::atomic<std::
   active_.reserve(channels_.size());
 }
 
-void Engine::begin(const MessageHeader& operation, Seconds silence_most) {
-  begin(operation, Deadline::after(silence_most));
-  silence_most_ = silence_most;
+void Engine::begin(const MessageHeader& operation, Seconds silence_max) {
+  begin(operation, Deadline::after(silence_max));
+  silence_max_ = silence_max;
 }
 
 void Engine::begin(const MessageHeader& operation, Deadline deadline) {
-  vitals_.throw_if_failed();
+  health_.throw_if_failed();
   operation_ = operation;
   deadline_ = deadline;
-  silence_most_ = {0};
+  silence_max_ = {0};
   moved_ = false;
   active_.clear();
   patience_.begin_operation();
@@ -80,14 +81,14 @@ bool Engine::busy() const {
 }
 
 void Engine::sleep() {
-  if (std::exchange(moved_, false) && silence_most_.value > 0) deadline_ = Deadline::after(silence_most_);
-  waits_.assign(1, {vitals_.caller_bell.fd(), POLLIN, 0});
+  if (std::exchange(moved_, false) && silence_max_.value > 0) deadline_ = Deadline::after(silence_max_);
+  waits_.assign(1, {health_.caller_wakeup.fd(), POLLIN, 0});
   for (Channel* channel : active_) {
     if (channel->sending() || channel->receiving()) channel->add_waits(waits_);
   }
   const int ready = poll(waits_.data(), waits_.size(), deadline_.poll_timeout_ms(kSleepMs));
-  if (ready > 0 && waits_[0].revents != 0) vitals_.caller_bell.hush();
-  if (ready <= 0) look_out();
+  if (ready > 0 && waits_[0].revents != 0) health_.caller_wakeup.clear();
+  if (ready <= 0) poll_events();
   if (!deadline_.expired()) return;
   moved_ = advance();  // what came while we slept came in time
   if (!moved_) throw_late();
@@ -99,12 +100,12 @@ void Engine::awake() {
 }
 
 // Nothing has come for a while: is there reason to wait on?
-void Engine::look_out() {
+void Engine::poll_events() {
   for (const Channel* channel : active_) {
     const bool waits = channel->sending() || channel->receiving();
-    if (waits && vitals_.peer(channel->peer()).left.load()) {
+    if (waits && health_.peer(channel->peer()).left.load()) {
       throw Error(ErrorCode::kUnavailable, fmt::format("{} has left the group, and {} needs it",
-                                                       vitals_.name(channel->peer()), describe(operation_)));
+                                                       health_.name(channel->peer()), describe(operation_)));
     }
   }
 }
@@ -113,16 +114,16 @@ void Engine::throw_late() const {
   std::vector<std::string> late;
   for (const Channel* channel : active_) {
     if (!channel->sending() && !channel->receiving()) continue;
-    const PeerVitals& peer = vitals_.peer(channel->peer());
+    const PeerHealth& peer = health_.peer(channel->peer());
     const std::uint64_t begun = peer.begun, finished = peer.finished;
     // As its last heartbeat said, which may be a tenth of a second old.
     const std::string where =
         begun > finished ? fmt::format("was last heard of in operation {}", begun)
                          : fmt::format("was last heard of after operation {}, before {}", finished, finished + 1);
-    late.push_back(fmt::format("{} {}", vitals_.name(channel->peer()), where));
+    late.push_back(fmt::format("{} {}", health_.name(channel->peer()), where));
   }
   throw Error(ErrorCode::kTimeout, fmt::format("{} took too long: {}", describe(operation_), fmt::join(late, ", ")),
               "do all ranks call the same operations in the same order?");
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "yoke/base/clock.h"
+#include "yoke/base/spin_policy.h"
 #include "yoke/comm/direct/channel.h"
-#include "yoke/comm/direct/patience.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 class Engine {
  public:
   // `channels` by rank, null for the own; `sleeping` is this rank's word in the shared memory, or null.
-  Engine(Vitals& vitals, std::vector<Channel*> channels, std::atomic<std::uint32_t>* sleeping, Patience patience);
+  Engine(Health& health, std::vector<Channel*> channels, std::atomic<std::uint32_t>* sleeping, SpinPolicy patience);
 
-  void begin(const MessageHeader& operation, Seconds silence_most);  // of all whom it waits for
-  void begin(const MessageHeader& operation, Deadline deadline);     // whatever moves
+  void begin(const MessageHeader& operation, Seconds silence_max);  // of all whom it waits for
+  void begin(const MessageHeader& operation, Deadline deadline);    // whatever moves
 
   // Header fields that are the same for all messages of the operation.
   void send(int peer, std::uint8_t step, const std::byte* payload, std::size_t size);
@@ -40,20 +40,20 @@ class Engine {
   void add(Channel& channel);
   bool advance();
   bool busy() const;
-  void look_out();
+  void poll_events();
   void sleep();
   void awake();
   MessageHeader header(int peer, std::uint8_t step, std::size_t size, std::vector<std::uint32_t>& pair_sequences);
   [[noreturn]] void throw_late() const;
 
-  Vitals& vitals_;
+  Health& health_;
   std::vector<Channel*> channels_;
   std::vector<Channel*> active_;
   std::atomic<std::uint32_t>* sleeping_;
-  Patience patience_;
+  SpinPolicy patience_;
   MessageHeader operation_;
   Deadline deadline_ = Deadline::never();
-  Seconds silence_most_{0};                      // 0: the deadline stays
+  Seconds silence_max_{0};                       // 0: the deadline stays
   bool moved_ = false;                           // since the last sleep
   std::vector<std::uint32_t> sends_, receives_;  // messages between two ranks, counted by pair
   std::vector<pollfd> waits_;
@@ -65,7 +65,7 @@ void Engine::run(Work&& work) {
     bool moved = advance();
     moved |= work();
     if (!busy()) break;
-    vitals_.throw_if_failed();
+    health_.throw_if_failed();
     if (moved) {
       patience_.moved();
       moved_ = true;
@@ -81,4 +81,4 @@ void Engine::run(Work&& work) {
   active_.clear();
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -2,32 +2,32 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 
+#include "yoke/base/processor_share.h"
 #include "yoke/comm/direct/memory_channel.h"
 #include "yoke/comm/operation.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 constexpr Seconds kFlushTime{2};
 
 }  // namespace
 
-Group::Group(std::shared_ptr<DirectListener> listener, std::shared_ptr<Vitals> vitals, CommunicatorOptions options,
+Group::Group(std::shared_ptr<DirectListener> listener, std::shared_ptr<Health> health, CommunicatorOptions options,
              Deadline deadline)
     : listener_(std::move(listener)),
-      vitals_(std::move(vitals)),
+      health_(std::move(health)),
       options_(std::move(options)),
-      inbox_(std::make_shared<Inbox>(vitals_->membership(), vitals_->rank())) {
+      inbox_(std::make_shared<Inbox>(health_->membership(), health_->rank())) {
   try {
     connect(deadline);
   } catch (const Error& error) {
-    vitals_->fail(error);  // whoever is connected already gets to know
+    health_->fail(error);  // the one that is connected already gets to know
     heart_.reset();
-    listener_->reception().close(inbox_);
+    listener_->acceptor().close(inbox_);
     throw;
   }
 }
@@ -38,26 +38,26 @@ void Group::leave(Deadline deadline) {
   if (std::exchange(left_, true)) return;
   {
     const std::lock_guard lock(running_);
-    if (!vitals_->failed()) {
+    if (!health_->failed()) {
       for (TcpChannel* link : links_) link->flush(deadline);
     }
   }
   heart_.reset();
-  listener_->reception().close(inbox_);
+  listener_->acceptor().close(inbox_);
 }
 
-bool Group::has_half(int peer, int half) const {
+bool Group::has_rail(int peer, int rail) const {
   const auto link = std::ranges::find(links_, peer, &TcpChannel::peer);
-  return link != links_.end() && (*link)->began_with(static_cast<std::size_t>(half));
+  return link != links_.end() && (*link)->began_with(static_cast<std::size_t>(rail));
 }
 
 void Group::connect(Deadline deadline) {
   std::vector<PeerConnections> peers =
-      assemble(listener_->reception(), inbox_, *vitals_,
+      assemble(listener_->acceptor(), inbox_, *health_,
                {.half_patience = options_.silence_limit, .while_waiting = options_.while_making}, deadline);
-  memory_ = share_memory(*vitals_, peers, deadline);
+  memory_ = share_memory(*health_, peers, deadline);
   make_channels(peers);
-  start_heart(peers);
+  start_heartbeat(peers);
   make_engine();
   run({.kind = CollectiveKind::kBarrier}, deadline);
   if (heart_) heart_->expect_all();
@@ -66,48 +66,47 @@ void Group::connect(Deadline deadline) {
 
 void Group::make_channels(std::vector<PeerConnections>& peers) {
   channels_.resize(peers.size());
-  for (int rank = 0; rank < vitals_->size(); ++rank) {
+  for (int rank = 0; rank < health_->size(); ++rank) {
     const auto index = static_cast<std::size_t>(rank);
-    if (rank == vitals_->rank()) continue;
-    if (vitals_->is_local(rank)) {
-      const MemoryChannel::Place place{memory_.region.get(), memory_.place_of(vitals_->rank()), memory_.place_of(rank)};
-      Bell& bell = memory_.bells[static_cast<std::size_t>(place.peer)];
-      channels_[index] = std::make_unique<MemoryChannel>(*vitals_, rank, place, std::move(bell));
+    if (rank == health_->rank()) continue;
+    if (health_->is_local(rank)) {
+      const MemoryChannel::Place place{memory_.region.get(), memory_.place_of(health_->rank()), memory_.place_of(rank)};
+      Wakeup& wakeup = memory_.wakeups[static_cast<std::size_t>(place.peer)];
+      channels_[index] = std::make_unique<MemoryChannel>(*health_, rank, place, std::move(wakeup));
     } else {
-      auto link = std::make_unique<TcpChannel>(*vitals_, rank, std::move(peers[index].data), tuning_);
+      auto link = std::make_unique<TcpChannel>(*health_, rank, std::move(peers[index].data), tuning_);
       links_.push_back(link.get());
       channels_[index] = std::move(link);
     }
   }
 }
 
-void Group::start_heart(std::vector<PeerConnections>& peers) {
-  std::vector<Heart::Path> paths;
-  for (int rank = 0; rank < vitals_->size(); ++rank) {
+void Group::start_heartbeat(std::vector<PeerConnections>& peers) {
+  std::vector<Heartbeat::Path> paths;
+  for (int rank = 0; rank < health_->size(); ++rank) {
     PeerConnections& peer = peers[static_cast<std::size_t>(rank)];
-    if (peer.memory) paths.push_back({rank, Heart::kMemory, std::move(peer.memory)});
-    for (std::size_t half = 0; half < peer.heart.size(); ++half) {
-      paths.push_back({rank, static_cast<int>(half), std::move(peer.heart[half])});
+    if (peer.memory) paths.push_back({rank, Heartbeat::kMemory, std::move(peer.memory)});
+    for (std::size_t rail = 0; rail < peer.heart.size(); ++rail) {
+      paths.push_back({rank, static_cast<int>(rail), std::move(peer.heart[rail])});
     }
   }
   if (paths.empty()) return;
-  heart_ = std::make_unique<Heart>(
-      *vitals_, std::move(paths),
-      Heart::Options{
+  heart_ = std::make_unique<Heartbeat>(
+      *health_, std::move(paths),
+      Heartbeat::Options{
           .silence_limit = options_.silence_limit, .on_path = options_.on_path, .mend = [this] { return mend(); }});
 }
 
 void Group::make_engine() {
-  const auto cores = static_cast<std::size_t>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  crowded_ = memory_.ranks.size() > cores;
+  crowded_ = static_cast<double>(memory_.ranks.size()) > processor_share(DiskTree("/"));
   std::vector<Channel*> channels;
   for (const auto& channel : channels_) channels.push_back(channel.get());
   std::atomic<std::uint32_t>* sleeping =
-      memory_.region ? &memory_.region->sleeping(memory_.place_of(vitals_->rank())) : nullptr;
-  engine_ =
-      std::make_unique<Engine>(*vitals_, std::move(channels), sleeping,
-                               Patience(crowded_ ? Patience::Crowd::kMoreRanksThanCores : Patience::Crowd::kNone));
-  algorithms_ = std::make_unique<Algorithms>(*engine_, vitals_->rank(), vitals_->size());
+      memory_.region ? &memory_.region->sleeping(memory_.place_of(health_->rank())) : nullptr;
+  engine_ = std::make_unique<Engine>(
+      *health_, std::move(channels), sleeping,
+      SpinPolicy(crowded_ ? SpinPolicy::CoreSharing::kMoreThanCores : SpinPolicy::CoreSharing::kNone));
+  algorithms_ = std::make_unique<Algorithms>(*engine_, health_->rank(), health_->size());
 }
 
 bool Group::mend() {
@@ -125,7 +124,7 @@ MessageHeader Group::next_header(const Collective& operation) {
     header.kind = static_cast<std::uint8_t>(CollectiveKind::kSend);
     return header;
   }
-  header.sequence = static_cast<std::uint32_t>(vitals_->begun.fetch_add(1, std::memory_order_relaxed) + 1);
+  header.sequence = static_cast<std::uint32_t>(health_->begun.fetch_add(1, std::memory_order_relaxed) + 1);
   if (reduces(operation.kind)) header.op = static_cast<std::uint8_t>(operation.op);
   switch (operation.kind) {
     case CollectiveKind::kBroadcast:
@@ -149,40 +148,41 @@ void Group::run(const Collective& operation, Deadline deadline) { run_until(oper
 
 template <class Limit>
 void Group::run_until(const Collective& operation, Limit limit) {
-  check_operation(operation, vitals_->rank(), vitals_->size());
+  check_operation(operation, health_->rank(), health_->size());
   const std::lock_guard lock(running_);
   engine_->begin(next_header(operation), limit);
   try {
     algorithms_->run(operation);
   } catch (const Error& error) {
-    vitals_->fail(error);
-    throw *vitals_->failure();
+    health_->fail(error);
+    throw *health_->failure();
   }
-  vitals_->finished.store(vitals_->begun.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  health_->finished.store(health_->begun.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
 // Of what is connected now, not of what was meant to be.
 void Group::describe_links(std::vector<std::string>& parts) const {
   std::vector<std::string> used, missing;
-  const std::vector<HalfEndpoint>& endpoints = vitals_->member(vitals_->rank()).endpoints;
-  for (std::size_t half = 0; half < endpoints.size(); ++half) {
+  const std::vector<spec::RailEndpoint>& endpoints = health_->member(health_->rank()).endpoints;
+  for (std::size_t rail = 0; rail < endpoints.size(); ++rail) {
     std::vector<int> without;
     for (const TcpChannel* link : links_) {
-      const bool lost = (vitals_->peer(link->peer()).lost.load() >> half & 1U) != 0;
-      if (lost || !link->began_with(half)) without.push_back(link->peer());
+      const bool lost = (health_->peer(link->peer()).lost.load() >> rail & 1U) != 0;
+      if (lost || !link->began_with(rail)) without.push_back(link->peer());
     }
-    const auto& [name, address, port] = endpoints[half];
+    const auto& [name, address, port] = endpoints[rail];
     if (without.size() < links_.size()) used.push_back(fmt::format("{} ({})", name, address));
     if (without.empty()) continue;
     const bool all = without.size() == links_.size();
     missing.push_back(
         fmt::format("{}: not connected{}", name, all ? "" : fmt::format(" to rank {}", fmt::join(without, ", "))));
   }
-  parts.push_back(fmt::format("tcp over {}", fmt::join(used, " and ")));
+  parts.push_back(used.size() > 2 ? fmt::format("tcp over {} rails, {} to {}", used.size(), used.front(), used.back())
+                                  : fmt::format("tcp over {}", fmt::join(used, " and ")));
   parts.insert(parts.end(), missing.begin(), missing.end());
   if (used.size() > 1 && tuning_.stripe_from != SIZE_MAX) {
     parts.push_back(
-        fmt::format("on all halves from {}", to_string(Bytes{static_cast<std::int64_t>(tuning_.stripe_from)})));
+        fmt::format("on all rails from {}", yoke::to_string(Bytes{static_cast<std::int64_t>(tuning_.stripe_from)})));
   }
 }
 
@@ -192,10 +192,10 @@ std::string Group::describe() const {
   if (!links_.empty()) describe_links(parts);
   if (algorithms_->by_parts_from != SIZE_MAX) {
     parts.push_back(fmt::format("all-reduce by parts from {}",
-                                to_string(Bytes{static_cast<std::int64_t>(algorithms_->by_parts_from)})));
+                                yoke::to_string(Bytes{static_cast<std::int64_t>(algorithms_->by_parts_from)})));
   }
   if (parts.empty()) parts.emplace_back("one rank alone");
   return fmt::format("direct: {}", fmt::join(parts, "; "));
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

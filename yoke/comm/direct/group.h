@@ -6,31 +6,33 @@
 #include <string>
 #include <vector>
 
+#include "yoke/comm/direct/acceptor.h"
 #include "yoke/comm/direct/algorithms.h"
 #include "yoke/comm/direct/direct.h"
-#include "yoke/comm/direct/heart.h"
+#include "yoke/comm/direct/heartbeat.h"
 #include "yoke/comm/direct/node_memory.h"
-#include "yoke/comm/direct/reception.h"
 #include "yoke/comm/direct/tcp_channel.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 class Group {
  public:
-  Group(std::shared_ptr<DirectListener> listener, std::shared_ptr<Vitals> vitals, CommunicatorOptions options,
+  Group(std::shared_ptr<DirectListener> listener, std::shared_ptr<Health> health, CommunicatorOptions options,
         Deadline deadline);
   ~Group();
 
   void run(const Collective& operation);
+  void limit_operations(Seconds limit) { options_.operation_timeout = limit; }
   // In good order: what was sent arrives, as far as it can until the deadline, and the peers hear a goodbye.
   void leave(Deadline deadline);
-  bool has_half(int peer, int half) const;  // when the group was made
+  bool has_rail(int peer, int rail) const;  // when the group was made
   std::string describe() const;
+  std::vector<spec::RailUse> rail_uses() const;  // between two operations
 
  private:
   void connect(Deadline deadline);
   void make_channels(std::vector<PeerConnections>& peers);
-  void start_heart(std::vector<PeerConnections>& peers);
+  void start_heartbeat(std::vector<PeerConnections>& peers);
   void make_engine();
   bool mend();
   MessageHeader next_header(const Collective& operation);
@@ -46,7 +48,7 @@ class Group {
   std::size_t find_stripe_from(Deadline deadline);
 
   std::shared_ptr<DirectListener> listener_;
-  std::shared_ptr<Vitals> vitals_;
+  std::shared_ptr<Health> health_;
   CommunicatorOptions options_;
   std::shared_ptr<Inbox> inbox_;
   NodeMemory memory_;
@@ -59,7 +61,7 @@ class Group {
   std::mutex running_;  // held by the operation under way, so that the heart mends only between operations
   std::vector<float> scratch_;
   bool left_ = false;
-  std::unique_ptr<Heart> heart_;  // last: its thread uses the rest
+  std::unique_ptr<Heartbeat> heart_;  // last: its thread uses the rest
 };
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

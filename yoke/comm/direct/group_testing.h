@@ -12,27 +12,27 @@
 #include "yoke/base/hash.h"
 #include "yoke/comm/direct/direct.h"
 
-namespace yoke {
+namespace yoke::comm {
 
-inline const DirectListener::Halves kTwoHalves = {{"A", "127.0.0.1"}, {"B", "127.0.0.2"}};
+inline const DirectListener::Rails kTwoRails = {{"A", "127.0.0.1"}, {"B", "127.0.0.2"}};
 
 class TestGroup {
  public:
   using Body = std::function<std::vector<std::string>(Communicator&)>;
 
-  explicit TestGroup(const std::vector<std::string>& nodes, const DirectListener::Halves& halves = {},
+  explicit TestGroup(const std::vector<std::string>& nodes, const DirectListener::Rails& rails = {},
                      CommunicatorOptions options = {}, Seconds time = {30})
       : options_(std::move(options)), time_(time) {
     membership_.token = random_token_hex(16);
     for (const std::string& node : nodes) {
-      listeners_.push_back(DirectListener::open(halves));
+      listeners_.push_back(DirectListener::open(rails));
       membership_.members.push_back({node, listeners_.back()->endpoints()});
     }
     comms_.resize(nodes.size());
   }
 
   int size() const { return membership_.size(); }
-  Membership& membership() { return membership_; }
+  spec::Membership& membership() { return membership_; }
   std::shared_ptr<DirectListener>& listener(int rank) { return listeners_[static_cast<std::size_t>(rank)]; }
   std::unique_ptr<Communicator>& comm(int rank) { return comms_[static_cast<std::size_t>(rank)]; }
   CommunicatorOptions& options() { return options_; }
@@ -61,11 +61,11 @@ class TestGroup {
   }
 
  private:
-  Membership membership_;
+  spec::Membership membership_;
   CommunicatorOptions options_;
   Seconds time_;
   std::vector<std::shared_ptr<DirectListener>> listeners_;
   std::vector<std::unique_ptr<Communicator>> comms_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::comm

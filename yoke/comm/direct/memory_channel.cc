@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 // Published piece by piece, so that the peer copies one while the next is written.
@@ -16,15 +16,15 @@ std::size_t padding_after(std::uint64_t size) { return static_cast<std::size_t>(
 
 }  // namespace
 
-MemoryChannel::MemoryChannel(Vitals& vitals, int peer, Place place, Bell peer_bell)
-    : Channel(vitals, peer),
+MemoryChannel::MemoryChannel(Health& health, int peer, Place place, Wakeup peer_wakeup)
+    : Channel(health, peer),
       writer_(place.region->ring(place.own, place.peer)),
       reader_(place.region->ring(place.peer, place.own)),
       peer_sleeps_(place.region->sleeping(place.peer)),
-      peer_bell_(std::move(peer_bell)) {}
+      peer_wakeup_(std::move(peer_wakeup)) {}
 
 void MemoryChannel::wake_peer() const {
-  if (peer_sleeps_.load(std::memory_order_seq_cst) != 0 && peer_sleeps_.exchange(0) != 0) peer_bell_.ring();
+  if (peer_sleeps_.load(std::memory_order_seq_cst) != 0 && peer_sleeps_.exchange(0) != 0) peer_wakeup_.ring();
 }
 
 void MemoryChannel::send(const MessageHeader& header, const std::byte* payload) {
@@ -129,4 +129,4 @@ bool MemoryChannel::advance() {
   return pushed || pulled;
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -6,7 +6,7 @@
 #include "yoke/comm/direct/channel.h"
 #include "yoke/comm/direct/region.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 class MemoryChannel : public Channel {
  public:
@@ -14,7 +14,7 @@ class MemoryChannel : public Channel {
     const Region* region;
     int own, peer;  // within the node
   };
-  MemoryChannel(Vitals& vitals, int peer, Place place, Bell peer_bell);
+  MemoryChannel(Health& health, int peer, Place place, Wakeup peer_wakeup);
 
   void send(const MessageHeader& header, const std::byte* payload) override;
   void receive(const MessageHeader& expected, std::byte* destination) override;
@@ -33,7 +33,7 @@ class MemoryChannel : public Channel {
   RingWriter writer_;
   RingReader reader_;
   std::atomic<std::uint32_t>& peer_sleeps_;
-  Bell peer_bell_;
+  Wakeup peer_wakeup_;
 
   MessageHeader outgoing_;
   const std::byte* payload_ = nullptr;
@@ -46,4 +46,4 @@ class MemoryChannel : public Channel {
   std::size_t padding_to_skip_ = 0;
 };
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -11,15 +11,15 @@
 #include <cstring>
 #include <optional>
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
-constexpr std::size_t kDescriptorsMost = 2;  // a bell, and from the lowest rank the region
+constexpr std::size_t kMaxDescriptors = 2;  // a bell, and from the lowest rank the region
 
 void send_descriptors(const Socket& socket, std::vector<int> descriptors) {
   char byte = 'd';
   iovec part{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsMost * sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -44,7 +44,7 @@ std::vector<UniqueFd> receive_descriptors(const Socket& socket, const std::strin
   }
   char byte = 0;
   iovec part{&byte, 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kDescriptorsMost * sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMaxDescriptors * sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -77,34 +77,34 @@ UniqueFd duplicate(int fd) {
 
 int NodeMemory::place_of(int rank) const { return static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin()); }
 
-NodeMemory share_memory(const Vitals& vitals, const std::vector<PeerConnections>& peers, Deadline deadline) {
+NodeMemory share_memory(const Health& health, const std::vector<PeerConnections>& peers, Deadline deadline) {
   NodeMemory memory;
-  for (int rank = 0; rank < vitals.size(); ++rank) {
-    if (vitals.is_local(rank)) memory.ranks.push_back(rank);
+  for (int rank = 0; rank < health.size(); ++rank) {
+    if (health.is_local(rank)) memory.ranks.push_back(rank);
   }
   if (memory.ranks.size() == 1) return memory;
   const int count = static_cast<int>(memory.ranks.size());
-  const bool lowest = memory.ranks.front() == vitals.rank();
+  const bool lowest = memory.ranks.front() == health.rank();
   if (lowest) memory.region = std::make_unique<Region>(Region::create(count));
   const auto socket_of = [&](int rank) -> const Socket& { return peers[static_cast<std::size_t>(rank)].memory; };
   for (const int rank : memory.ranks) {
-    if (rank == vitals.rank()) continue;
-    std::vector<int> descriptors = {vitals.caller_bell.fd()};
+    if (rank == health.rank()) continue;
+    std::vector<int> descriptors = {health.caller_wakeup.fd()};
     if (lowest) descriptors.push_back(memory.region->file());
     send_descriptors(socket_of(rank), std::move(descriptors));
   }
   for (const int rank : memory.ranks) {
-    if (rank == vitals.rank()) {
-      memory.bells.emplace_back(duplicate(vitals.caller_bell.fd()));
+    if (rank == health.rank()) {
+      memory.wakeups.emplace_back(duplicate(health.caller_wakeup.fd()));
       continue;
     }
-    std::vector<UniqueFd> got = receive_descriptors(socket_of(rank), vitals.name(rank), deadline);
-    memory.bells.emplace_back(std::move(got.front()));
+    std::vector<UniqueFd> got = receive_descriptors(socket_of(rank), health.name(rank), deadline);
+    memory.wakeups.emplace_back(std::move(got.front()));
     if (rank != memory.ranks.front()) continue;
-    if (got.size() < 2) throw Error(ErrorCode::kInvalid, fmt::format("{} sent no shared memory", vitals.name(rank)));
+    if (got.size() < 2) throw Error(ErrorCode::kInvalid, fmt::format("{} sent no shared memory", health.name(rank)));
     memory.region = std::make_unique<Region>(Region::adopt(std::move(got[1]), count));
   }
   return memory;
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

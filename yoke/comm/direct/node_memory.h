@@ -6,18 +6,18 @@
 
 #include "yoke/base/clock.h"
 #include "yoke/comm/direct/assembly.h"
+#include "yoke/comm/direct/health.h"
 #include "yoke/comm/direct/region.h"
-#include "yoke/comm/direct/vitals.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 struct NodeMemory {
   std::vector<int> ranks;          // of this node, ascending
   std::unique_ptr<Region> region;  // null for a rank that is alone
-  std::vector<Bell> bells;         // as `ranks`; the own one is a copy
+  std::vector<Wakeup> wakeups;     // as `ranks`; the own one is a copy
   int place_of(int rank) const;    // in `ranks`
 };
 
-NodeMemory share_memory(const Vitals& vitals, const std::vector<PeerConnections>& peers, Deadline deadline);
+NodeMemory share_memory(const Health& health, const std::vector<PeerConnections>& peers, Deadline deadline);
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

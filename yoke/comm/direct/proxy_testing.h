@@ -11,7 +11,7 @@
 
 #include "yoke/base/socket.h"
 
-namespace yoke {
+namespace yoke::comm {
 
 class TestProxy {
  public:
@@ -86,4 +86,4 @@ class TestProxy {
   std::thread thread_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::comm

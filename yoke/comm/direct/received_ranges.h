@@ -1,4 +1,4 @@
-// Which parts of a stream have come: all before prefix(), and ranges beyond it that halves brought out of order.
+// Which parts of a stream have come: all before prefix(), and ranges beyond it that rails brought out of order.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 class ReceivedRanges {
  public:
@@ -31,4 +31,4 @@ class ReceivedRanges {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> beyond_;  // in order
 };
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -12,7 +12,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 // Of a ring. Sizes from 128 KiB to 2 MiB were measured: the larger the faster, by 8% in all.
@@ -81,4 +81,4 @@ std::atomic<std::uint32_t>& Region::sleeping(int rank) const {
   return *std::launder(reinterpret_cast<std::atomic<std::uint32_t>*>(base_ + static_cast<std::size_t>(rank) * kLine));
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -9,7 +9,7 @@
 #include "yoke/base/files.h"
 #include "yoke/comm/direct/ring.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 class Region {
  public:
@@ -32,4 +32,4 @@ class Region {
   std::size_t size_ = 0;
 };
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

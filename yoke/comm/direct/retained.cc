@@ -2,7 +2,7 @@
 
 #include "yoke/base/check.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 // Short messages turn back to the first bytes from here on, however many are not acknowledged.
@@ -29,7 +29,7 @@ std::size_t Retained::place_for(std::size_t size, Use use) const {
   return bottom_is_free ? 0 : kNowhere;
 }
 
-std::byte* Retained::keep(std::uint64_t offset, std::size_t size, int half, Use use) {
+std::byte* Retained::keep(std::uint64_t offset, std::size_t size, int rail, Use use) {
   if (!memory_) {
     memory_ = std::make_unique_for_overwrite<std::byte[]>(kBytes);
     frames_.resize(kFrames);
@@ -42,7 +42,7 @@ std::byte* Retained::keep(std::uint64_t offset, std::size_t size, int half, Use 
     turned_at_ = offset;
   }
   ++count_;
-  at(count_ - 1) = {.offset = offset, .size = size, .half = half, .lost = false, .position = position};
+  at(count_ - 1) = {.offset = offset, .size = size, .rail = rail, .lost = false, .position = position};
   return memory_.get() + position;
 }
 
@@ -54,9 +54,9 @@ void Retained::release_before(std::uint64_t offset) {
   }
 }
 
-void Retained::lose(int half) {
+void Retained::lose(int rail) {
   for (std::size_t i = 0; i < count_; ++i) {
-    if (at(i).half != half || at(i).lost) continue;
+    if (at(i).rail != rail || at(i).lost) continue;
     at(i).lost = true;
     ++lost_;
   }
@@ -70,10 +70,10 @@ Retained::Frame* Retained::first_lost() {
   return nullptr;
 }
 
-void Retained::sent_again(Frame& frame, int half) {
-  frame.half = half;
+void Retained::sent_again(Frame& frame, int rail) {
+  frame.rail = rail;
   frame.lost = false;
   --lost_;
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -1,4 +1,4 @@
-// Frames that the peer has not acknowledged, kept so that they can be sent again by another half when the one they
+// Frames that the peer has not acknowledged, kept so that they can be sent again by another rail when the one they
 // went by is lost. A bounded store: a sender waits for acknowledgements where it is full. One thread at a time.
 #pragma once
 #include <cstddef>
@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 class Retained {
  public:
@@ -16,8 +16,8 @@ class Retained {
   struct Frame {
     std::uint64_t offset = 0;  // in the stream
     std::size_t size = 0;
-    int half = 0;       // it went by
-    bool lost = false;  // with its half, and not sent again yet
+    int rail = 0;       // it went by
+    bool lost = false;  // with its rail, and not sent again yet
     std::size_t position = 0;
   };
 
@@ -25,13 +25,13 @@ class Retained {
   enum class Use { kShort, kLong };
   bool has_room(std::size_t size, Use use) const { return place_for(size, use) != kNowhere; }
   // Where to copy the frame's bytes; has_room() must be true.
-  std::byte* keep(std::uint64_t offset, std::size_t size, int half, Use use);
+  std::byte* keep(std::uint64_t offset, std::size_t size, int rail, Use use);
   void release_before(std::uint64_t offset);
 
-  void lose(int half);
+  void lose(int rail);
   bool any_lost() const { return lost_ > 0; }
   Frame* first_lost();  // null where nothing is to be sent again
-  void sent_again(Frame& frame, int half);
+  void sent_again(Frame& frame, int rail);
   const std::byte* bytes(const Frame& frame) const { return memory_.get() + frame.position; }
   bool empty() const { return count_ == 0; }
 
@@ -49,4 +49,4 @@ class Retained {
   std::size_t top_ = 0;          // the end of those before it
 };
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -8,10 +8,10 @@
 
 #include "yoke/base/rng_testing.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
-struct Kept {
+struct StoredRun {
   std::uint64_t offset = 0;
   std::size_t size = 0;
   const std::byte* bytes = nullptr;
@@ -34,9 +34,9 @@ class Store {
   }
   std::size_t frames() const { return kept_.size(); }
   std::size_t bytes() const { return kept_.empty() ? 0 : static_cast<std::size_t>(offset_ - kept_.front().offset); }
-  const Kept& last() const { return kept_.back(); }
-  bool is_whole() const {
-    for (const Kept& frame : kept_) {
+  const StoredRun& last() const { return kept_.back(); }
+  bool is_complete() const {
+    for (const StoredRun& frame : kept_) {
       for (std::size_t i = 0; i < frame.size; ++i) {
         if (frame.bytes[i] != std::byte{mark_of(frame.offset)}) return false;
       }
@@ -48,7 +48,7 @@ class Store {
   static unsigned char mark_of(std::uint64_t offset) { return static_cast<unsigned char>(philox(offset, 1)[0]); }
 
   Retained retained_;
-  std::deque<Kept> kept_;
+  std::deque<StoredRun> kept_;
   std::uint64_t offset_ = 0;
 };
 
@@ -64,9 +64,9 @@ TEST(Retained, KeepsEachFrameWholeUntilItIsReleased) {
       store.keep(size, is_long ? Retained::Use::kLong : Retained::Use::kShort);
       if (random.below(3) == 0) store.acknowledge(random.below(random.below(10) == 0 ? 64 : 4));
       if (i % 16 != 0) continue;
-      ASSERT_TRUE(store.is_whole()) << "seed " << seed << ", frame " << i;
+      ASSERT_TRUE(store.is_complete()) << "seed " << seed << ", frame " << i;
     }
-    EXPECT_TRUE(store.is_whole()) << "seed " << seed;
+    EXPECT_TRUE(store.is_complete()) << "seed " << seed;
   }
 }
 
@@ -81,7 +81,7 @@ TEST(Retained, AnExchangeUsesTwoPlaces) {
   EXPECT_EQ(places.size(), 2U);
 }
 
-// Whoever only receives acknowledges a frame's worth, or 1024 frames: before that nobody may have to wait.
+// The one that only receives acknowledges a frame's worth, or 1024 frames: before that nobody may have to wait.
 TEST(Retained, HasRoomWhileNoAcknowledgementIsDue) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
@@ -96,4 +96,4 @@ TEST(Retained, HasRoomWhileNoAcknowledgementIsDue) {
 }
 
 }  // namespace
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

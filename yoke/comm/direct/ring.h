@@ -11,7 +11,7 @@
 
 #include "yoke/base/check.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 struct RingWords {
   alignas(64) std::atomic<std::uint64_t> tail{0};  // bytes ever written
@@ -83,4 +83,4 @@ class RingReader {
   std::uint64_t head_ = 0;
 };
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -13,7 +13,7 @@
 #include "yoke/base/rng_testing.h"
 #include "yoke/comm/direct/region.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 TEST(Ring, IsFullAtItsCapacityAndEmptyAfterAll) {
@@ -73,4 +73,4 @@ TEST(Region, OfAnotherSizeIsRefused) {
 }
 
 }  // namespace
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

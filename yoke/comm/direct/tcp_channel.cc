@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 // Acknowledgements go by the way with what is sent; by themselves only where nothing is, once a frame's worth has come.
@@ -24,18 +24,18 @@ std::vector<DataPath> to_paths(std::vector<Socket> sockets) {
 
 }  // namespace
 
-TcpChannel::TcpChannel(Vitals& vitals, int peer, std::vector<Socket> sockets, const LinkTuning& tuning)
-    : Channel(vitals, peer),
+TcpChannel::TcpChannel(Health& health, int peer, std::vector<Socket> sockets, const LinkTuning& tuning)
+    : Channel(health, peer),
       paths_(to_paths(std::move(sockets))),
-      sender_(paths_, tuning, static_cast<std::uint32_t>(vitals.membership().epoch)),
-      receiver_(paths_, tuning, static_cast<std::uint32_t>(vitals.membership().epoch)) {
-  for (std::size_t half = 0; half < paths_.size(); ++half) {
-    if (!paths_[half].live) missing_ |= 1U << half;
+      sender_(paths_, tuning, static_cast<std::uint32_t>(health.membership().epoch)),
+      receiver_(paths_, tuning, static_cast<std::uint32_t>(health.membership().epoch)) {
+  for (std::size_t rail = 0; rail < paths_.size(); ++rail) {
+    if (!paths_[rail].live) missing_ |= 1U << rail;
   }
 }
 
 void TcpChannel::send(const MessageHeader& header, const std::byte* payload) {
-  look_at_halves();
+  inspect_rails();
   sender_.begin(header, payload);
   sending_ = true;
   push();
@@ -76,7 +76,7 @@ void TcpChannel::acknowledge() {
 }
 
 bool TcpChannel::advance() {
-  look_at_halves();
+  inspect_rails();
   const bool pushed = sending_ && push();
   const bool pulled = (receiving_ || sender_.needs_acknowledgement()) && pull();
   if (paths_.size() > 1) acknowledge();
@@ -88,41 +88,41 @@ void TcpChannel::consume(std::size_t size) {
   if (receiver_.complete()) receiving_ = false;
 }
 
-void TcpChannel::look_at_halves() {
-  const std::uint32_t judged = vitals_.peer(peer_).lost.load(std::memory_order_acquire);
-  for (std::size_t half = 0; half < paths_.size(); ++half) {
-    DataPath& path = paths_[half];
+void TcpChannel::inspect_rails() {
+  const std::uint32_t evaluated = health_.peer(peer_).lost.load(std::memory_order_acquire);
+  for (std::size_t rail = 0; rail < paths_.size(); ++rail) {
+    DataPath& path = paths_[rail];
     if (!path.live) continue;
     if (!path.broken.empty()) {
-      vitals_.report({peer_, static_cast<int>(half), path.broken});
-      give_up(half);
-    } else if ((judged >> half & 1U) != 0) {
-      give_up(half);
+      health_.report({peer_, static_cast<int>(rail), path.broken});
+      give_up(rail);
+    } else if ((evaluated >> rail & 1U) != 0) {
+      give_up(rail);
     }
   }
 }
 
-void TcpChannel::give_up(std::size_t half) {
-  paths_[half].live = false;
-  paths_[half].socket.close();
-  sender_.lose(half);
-  receiver_.lose(half);
+void TcpChannel::give_up(std::size_t rail) {
+  paths_[rail].live = false;
+  paths_[rail].socket.close();
+  sender_.lose(rail);
+  receiver_.lose(rail);
   sending_ = !sender_.done() || sender_.backlog();
 }
 
 void TcpChannel::add_waits(std::vector<pollfd>& waits) {
   const bool reads = receiving_ || sender_.needs_acknowledgement();
-  for (std::size_t half = 0; half < paths_.size(); ++half) {
-    if (!paths_[half].live) continue;
+  for (std::size_t rail = 0; rail < paths_.size(); ++rail) {
+    if (!paths_[rail].live) continue;
     short events = 0;
-    if (reads && receiver_.wants(half)) events |= POLLIN;
-    if (sending_ && sender_.wants(half)) events |= POLLOUT;
-    if (events != 0) waits.push_back({paths_[half].socket.fd(), events, 0});
+    if (reads && receiver_.wants(rail)) events |= POLLIN;
+    if (sending_ && sender_.wants(rail)) events |= POLLOUT;
+    if (events != 0) waits.push_back({paths_[rail].socket.fd(), events, 0});
   }
 }
 
 void TcpChannel::mend() {
-  look_at_halves();
+  inspect_rails();
   if (sender_.backlog()) push();
 }
 
@@ -134,9 +134,9 @@ void TcpChannel::flush(Deadline deadline) {
     return path.live && ioctl(path.socket.fd(), SIOCOUTQ, &bytes) == 0 && bytes > 0 && poll(&look, 1, 0) == 0;
   };
   for (mend(); sending_ || std::ranges::any_of(paths_, unsent); mend()) {
-    if (deadline.expired() || vitals_.failed() || vitals_.peer(peer_).left) return;
+    if (deadline.expired() || health_.failed() || health_.peer(peer_).left) return;
     real_clock().sleep({0.0005});
   }
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -8,7 +8,7 @@
 
 #include "yoke/base/rng_testing.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 struct Ends {
@@ -21,16 +21,16 @@ Ends connected() {
   return {Socket(UniqueFd(fds[0]), "left"), Socket(UniqueFd(fds[1]), "right")};
 }
 
-Membership two_nodes(std::size_t halves) {
-  Membership membership{.epoch = 3, .token = "00", .members = {{"left", {}}, {"right", {}}}};
-  for (Member& member : membership.members) {
-    for (std::size_t i = 0; i < halves; ++i)
+spec::Membership two_nodes(std::size_t rails) {
+  spec::Membership membership{.epoch = 3, .token = "00", .members = {{"left", {}}, {"right", {}}}};
+  for (spec::Member& member : membership.members) {
+    for (std::size_t i = 0; i < rails; ++i)
       member.endpoints.push_back({std::string(1, static_cast<char>('A' + i)), "127.0.0.1", 1});
   }
   return membership;
 }
 
-// What one half is made of: left's socket, the wire, right's socket.
+// What one rail is made of: left's socket, the wire, right's socket.
 class Wire {
  public:
   Wire() : a_(connected()), b_(connected()) {}
@@ -59,8 +59,8 @@ class Wire {
 };
 
 struct Pair {
-  explicit Pair(std::size_t halves, std::size_t stripe_from)
-      : wires(halves), left_vitals(two_nodes(halves), 0), right_vitals(two_nodes(halves), 1) {
+  explicit Pair(std::size_t rails, std::size_t stripe_from)
+      : wires(rails), left_vitals(two_nodes(rails), 0), right_vitals(two_nodes(rails), 1) {
     tuning.stripe_from = stripe_from;
     std::vector<Socket> lefts, rights;
     for (Wire& wire : wires) {
@@ -70,11 +70,11 @@ struct Pair {
     left = std::make_unique<TcpChannel>(left_vitals, 1, std::move(lefts), tuning);
     right = std::make_unique<TcpChannel>(right_vitals, 0, std::move(rights), tuning);
   }
-  void lose(Vitals& vitals, int peer, std::size_t half) { vitals.peer(peer).lost |= 1U << half; }
+  void lose(Health& health, int peer, std::size_t rail) { health.peer(peer).lost |= 1U << rail; }
 
   LinkTuning tuning;
   std::vector<Wire> wires;
-  Vitals left_vitals, right_vitals;
+  Health left_vitals, right_vitals;
   std::unique_ptr<TcpChannel> left, right;
 };
 
@@ -150,34 +150,34 @@ struct End {
 
 // Messages both ways over wires that carry random amounts; at some moment all wires but one are cut, and each end gets
 // to know of it at its own time.
-void exchange_with_cuts(std::uint64_t seed, std::size_t halves) {
+void exchange_with_cuts(std::uint64_t seed, std::size_t rails) {
   Random random(seed);
-  Pair pair(halves, 1 + random.below(300'000));
+  Pair pair(rails, 1 + random.below(300'000));
   End left(*pair.left, 100, 500), right(*pair.right, 500, 100);
-  const std::size_t survivor = random.below(halves);
+  const std::size_t survivor = random.below(rails);
   const std::uint64_t cut_at = random.below(600);
   const std::uint64_t left_knows_at = cut_at + random.below(400), right_knows_at = cut_at + random.below(400);
   for (std::uint64_t turn = 0; !left.done() || !right.done(); ++turn) {
     ASSERT_LT(turn, 100'000U) << "nothing moves any more: seed " << seed << ", messages " << left.sequence << " and "
                               << right.sequence;
-    for (std::size_t half = 0; half < halves; ++half) {
-      if (half != survivor) {
-        if (turn >= cut_at) pair.wires[half].cut();
-        if (turn >= left_knows_at) pair.lose(pair.left_vitals, 1, half);
-        if (turn >= right_knows_at) pair.lose(pair.right_vitals, 0, half);
+    for (std::size_t rail = 0; rail < rails; ++rail) {
+      if (rail != survivor) {
+        if (turn >= cut_at) pair.wires[rail].cut();
+        if (turn >= left_knows_at) pair.lose(pair.left_vitals, 1, rail);
+        if (turn >= right_knows_at) pair.lose(pair.right_vitals, 0, rail);
       }
-      pair.wires[half].carry(1 + random.below(100'000));
+      pair.wires[rail].carry(1 + random.below(100'000));
     }
     if (random.below(4) != 0) left.advance();
     if (random.below(2) != 0) right.advance();
   }
 }
 
-TEST(TcpChannel, LosesNothingWhenHalvesAreCut) {
+TEST(TcpChannel, LosesNothingWhenRailsAreCut) {
   for (std::uint64_t seed = 1; seed <= 15; ++seed) exchange_with_cuts(seed, 2 + seed % 2);
 }
 
-TEST(TcpChannel, CarriesMessagesOverOneHalf) {
+TEST(TcpChannel, CarriesMessagesOverOneRail) {
   Pair pair(1, SIZE_MAX);
   std::uint32_t sequence = 0;
   for (const std::size_t size : {0, 1, 31, 4096, 131'039, 131'040, 131'041, 3'000'017}) {
@@ -218,7 +218,7 @@ TEST(TcpChannel, ASenderAloneIsFreedByAcknowledgements) {
   EXPECT_EQ(small.got, pattern(9, 5));
 }
 
-TEST(TcpChannel, AnotherOperationThanExpectedIsTold) {
+TEST(TcpChannel, AnotherOperationThanExpectedIsReported) {
   for (const std::size_t size : {100, 200'000}) {
     Pair pair(2, 64 << 10);
     const auto sent = pattern(1, size);
@@ -242,26 +242,26 @@ TEST(TcpChannel, AnotherOperationThanExpectedIsTold) {
   }
 }
 
-TEST(TcpChannel, GarbageBreaksOnlyItsHalf) {
+TEST(TcpChannel, GarbageBreaksOnlyItsRail) {
   Ends a = connected(), b = connected();
-  Vitals vitals(two_nodes(2), 1);
+  Health health(two_nodes(2), 1);
   LinkTuning tuning;
   std::vector<Socket> sockets;
   sockets.push_back(std::move(a.right));
   sockets.push_back(std::move(b.right));
-  TcpChannel channel(vitals, 0, std::move(sockets), tuning);
+  TcpChannel channel(health, 0, std::move(sockets), tuning);
   std::array<std::byte, 16> destination;
   channel.receive(header_of(1, 16), destination.data());
   const std::string garbage(10'000, 'g');
   a.left.send_all(garbage, Deadline::after({1}));
   channel.advance();
   channel.advance();
-  const std::vector<PathLoss> losses = vitals.take_reports();
+  const std::vector<PathLoss> losses = health.take_reports();
   ASSERT_EQ(losses.size(), 1U);
-  EXPECT_EQ(losses[0].half, 0);
+  EXPECT_EQ(losses[0].rail, 0);
   EXPECT_EQ(losses[0].why, "what came was no frame");
   EXPECT_TRUE(channel.receiving());
 }
 
 }  // namespace
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

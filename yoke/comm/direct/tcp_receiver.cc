@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 // As much as the peer keeps for us: so whatever it sends again has room, however much lies before it.
-constexpr std::size_t kStashMost = Retained::kBytes;
-// How often halves are looked at where a short message is not expected.
-constexpr unsigned kOtherHalvesEvery = 64;
+constexpr std::size_t kMaxReordered = Retained::kBytes;
+// How often rails are looked at where a short message is not expected.
+constexpr unsigned kOtherRailsEvery = 64;
 
 }  // namespace
 
@@ -26,17 +26,17 @@ void TcpReceiver::begin(std::size_t size, std::byte* destination) {
   header_read_ = false;
   striped_ = tuning_.striped(size, paths_.size());
   for (Input& input : inputs_) input.blocked = false;
-  deliver_stash();
+  deliver_reordered();
 }
 
 bool TcpReceiver::pull(bool seeking_acknowledgement) {
   seeking_acknowledgement_ = seeking_acknowledgement;
   bool moved = false;
   bool first = true;
-  const bool look_everywhere = striped_ || seeking_acknowledgement || ++turns_ % kOtherHalvesEvery == 0;
-  for (std::size_t half = 0; half < paths_.size(); ++half) {
-    if (!paths_[half].usable()) continue;
-    if (first || look_everywhere || inputs_[half].has_frame) moved |= pull_half(half);
+  const bool look_everywhere = striped_ || seeking_acknowledgement || ++turns_ % kOtherRailsEvery == 0;
+  for (std::size_t rail = 0; rail < paths_.size(); ++rail) {
+    if (!paths_[rail].usable()) continue;
+    if (first || look_everywhere || inputs_[rail].has_frame) moved |= pull_rail(rail);
     first = false;
     if (prefix() == end_ && !seeking_acknowledgement) break;
   }
@@ -44,15 +44,15 @@ bool TcpReceiver::pull(bool seeking_acknowledgement) {
 }
 
 // Up to the end of one frame, so that sending gets its turn in between.
-bool TcpReceiver::pull_half(std::size_t half) {
-  Input& input = inputs_[half];
+bool TcpReceiver::pull_rail(std::size_t rail) {
+  Input& input = inputs_[rail];
   const std::size_t frames_before = frames_received_;
   bool moved = false;
-  while (paths_[half].broken.empty()) {
+  while (paths_[rail].broken.empty()) {
     if (!input.has_frame) {
       if (prefix() == end_ && !seeking_acknowledgement_) return moved;
-      if (!(can_foretell(half) ? read_foretold(half) : read_frame_header(half))) return moved;
-    } else if (!read_payload(half)) {
+      if (!(can_predict(rail) ? read_predicted(rail) : read_frame_header(rail))) return moved;
+    } else if (!read_payload(rail)) {
       return moved;
     }
     moved = true;
@@ -62,9 +62,9 @@ bool TcpReceiver::pull_half(std::size_t half) {
 }
 
 // From what was spilled, else from the socket; 0 where nothing is there.
-std::size_t TcpReceiver::read(std::size_t half, std::span<iovec> parts) {
-  Input& input = inputs_[half];
-  if (input.spill.empty()) return paths_[half].receive(parts);
+std::size_t TcpReceiver::read(std::size_t rail, std::span<iovec> parts) {
+  Input& input = inputs_[rail];
+  if (input.spill.empty()) return paths_[rail].receive(parts);
   const std::size_t before = input.spilled;
   for (const iovec& part : parts) {
     const std::size_t count = std::min(part.iov_len, input.spill.size() - input.spilled);
@@ -79,19 +79,19 @@ std::size_t TcpReceiver::read(std::size_t half, std::span<iovec> parts) {
   return taken;
 }
 
-bool TcpReceiver::read_frame_header(std::size_t half) {
-  Input& input = inputs_[half];
+bool TcpReceiver::read_frame_header(std::size_t rail) {
+  Input& input = inputs_[rail];
   std::array<iovec, 1> parts = {
       iovec{input.header_bytes.data() + input.header_got, input.header_bytes.size() - input.header_got}};
-  const std::size_t count = read(half, parts);
+  const std::size_t count = read(rail, parts);
   input.header_got += count;
-  return count > 0 && (input.header_got < input.header_bytes.size() || take_frame(input, half));
+  return count > 0 && (input.header_got < input.header_bytes.size() || take_frame(input, rail));
 }
 
-bool TcpReceiver::take_frame(Input& input, std::size_t half) {
+bool TcpReceiver::take_frame(Input& input, std::size_t rail) {
   const std::optional<FrameHeader> frame = decode_frame(input.header_bytes, epoch_);
   if (!frame) {
-    paths_[half].broken = "what came was no frame";
+    paths_[rail].broken = "what came was no frame";
     return false;
   }
   input.header_got = 0;
@@ -102,17 +102,17 @@ bool TcpReceiver::take_frame(Input& input, std::size_t half) {
   return true;
 }
 
-bool TcpReceiver::can_foretell(std::size_t half) const {
-  const Input& input = inputs_[half];
+bool TcpReceiver::can_predict(std::size_t rail) const {
+  const Input& input = inputs_[rail];
   if (striped_ || input.header_got > 0 || !input.spill.empty() || prefix() < begin_ || prefix() == end_) return false;
-  if (ranges_.has_gaps() || !stash_.empty()) return false;
+  if (ranges_.has_gaps() || !reordered_.empty()) return false;
   return std::ranges::none_of(inputs_, &Input::has_frame);
 }
 
 // As read(), into the header of a frame and what follows it. The two headers that begin a message are read as one part,
 // and with them what goes to the scratch: each part costs the kernel time, at every look of a spinning receiver.
-std::size_t TcpReceiver::read_heads_at_once(std::size_t half, std::span<iovec> parts) {
-  if (parts[1].iov_base != &header_ || parts[1].iov_len != kHeader) return read(half, parts);
+std::size_t TcpReceiver::read_heads_at_once(std::size_t rail, std::span<iovec> parts) {
+  if (parts[1].iov_base != &header_ || parts[1].iov_len != kHeader) return read(rail, parts);
   std::array<std::byte, kHeads> own_heads;
   std::byte* heads = own_heads.data();
   std::array<iovec, 3> fewer = {iovec{heads, kHeads}};
@@ -124,7 +124,7 @@ std::size_t TcpReceiver::read_heads_at_once(std::size_t half, std::span<iovec> p
     behind = behind.subspan(1);
   }
   for (const iovec& part : behind) fewer[used++] = part;
-  const std::size_t count = read(half, std::span(fewer).first(used));
+  const std::size_t count = read(rail, std::span(fewer).first(used));
   if (count == 0) return 0;
   std::memcpy(parts[0].iov_base, heads, sizeof(FrameHeader));
   std::memcpy(&header_, heads + sizeof(FrameHeader), kHeader);
@@ -132,8 +132,8 @@ std::size_t TcpReceiver::read_heads_at_once(std::size_t half, std::span<iovec> p
 }
 
 // Reads as if the next frame were the next part of the message. What proves to be something else is spilled.
-bool TcpReceiver::read_foretold(std::size_t half) {
-  Input& input = inputs_[half];
+bool TcpReceiver::read_predicted(std::size_t rail) {
+  Input& input = inputs_[rail];
   const std::size_t length = std::min(LinkTuning::kFrame, static_cast<std::size_t>(end_ - prefix()));
   if (!fits_window(prefix() + length)) {
     input.blocked = true;
@@ -141,11 +141,11 @@ bool TcpReceiver::read_foretold(std::size_t half) {
   }
   std::array<iovec, 4> parts = {iovec{input.header_bytes.data(), input.header_bytes.size()}};
   const std::size_t used = 1 + map(prefix(), length, std::span(parts).subspan(1));
-  const std::size_t count = read_heads_at_once(half, std::span(parts).first(used));
+  const std::size_t count = read_heads_at_once(rail, std::span(parts).first(used));
   input.header_got = std::min(count, input.header_bytes.size());
   if (input.header_got < input.header_bytes.size()) return count > 0;
   std::size_t behind = count - input.header_bytes.size();
-  if (!take_frame(input, half)) return false;
+  if (!take_frame(input, rail)) return false;
   if (input.frame.offset == prefix() && input.frame.length == length) {
     input.at += behind;
     passed(input);
@@ -160,14 +160,14 @@ bool TcpReceiver::read_foretold(std::size_t half) {
   return true;
 }
 
-// Frames that were lost with another half come again by the only one left, behind what it carried before: that must be
+// Frames that were lost with another rail come again by the only one left, behind what it carried before: that must be
 // taken out of their way.
-bool TcpReceiver::is_before_what_is_missing(const Input& input) const {
+bool TcpReceiver::is_before_gap(const Input& input) const {
   return prefix() < input.frame.offset && std::ranges::count_if(paths_, &DataPath::usable) == 1;
 }
 
 TcpReceiver::Target TcpReceiver::target_of(const Input& input) const {
-  if (input.stashing) return Target::kStash;
+  if (input.is_reordered) return Target::kReorderBuffer;
   if (input.at < prefix()) return Target::kNowhere;
   const bool inside = input.frame.offset >= begin_ && input.frame.offset < end_;
   if (inside && input.frame.offset == begin_ && input.at < begin_ + kHeader) return Target::kDestination;
@@ -175,17 +175,17 @@ TcpReceiver::Target TcpReceiver::target_of(const Input& input) const {
   if (fits && fits_window(input.end())) return Target::kDestination;
   // The channel compares the headers before anything behind one is taken.
   if (inside && input.at > input.frame.offset) return Target::kWait;
-  if (fits && !seeking_acknowledgement_ && !is_before_what_is_missing(input)) return Target::kWait;
-  return stashed_ + input.frame.length <= kStashMost ? Target::kStash : Target::kWait;
+  if (fits && !seeking_acknowledgement_ && !is_before_gap(input)) return Target::kWait;
+  return reordered_bytes_ + input.frame.length <= kMaxReordered ? Target::kReorderBuffer : Target::kWait;
 }
 
-void TcpReceiver::lose(std::size_t half) {
-  if (inputs_[half].stashing) stashed_ -= inputs_[half].frame.length;
-  inputs_[half] = {};
+void TcpReceiver::lose(std::size_t rail) {
+  if (inputs_[rail].is_reordered) reordered_bytes_ -= inputs_[rail].frame.length;
+  inputs_[rail] = {};
 }
 
-bool TcpReceiver::read_payload(std::size_t half) {
-  Input& input = inputs_[half];
+bool TcpReceiver::read_payload(std::size_t rail) {
+  Input& input = inputs_[rail];
   const Target target = target_of(input);
   input.blocked = target == Target::kWait;
   if (input.blocked) return false;
@@ -195,18 +195,18 @@ bool TcpReceiver::read_payload(std::size_t half) {
   if (target == Target::kDestination) {
     // A frame that does not fit the message is read only as far as the header that tells why.
     used = map(input.at, input.end() <= end_ ? left : static_cast<std::size_t>(begin_ + kHeader - input.at), parts);
-  } else if (target == Target::kStash) {
-    if (!input.stashing) {
-      input.stashing = true;
-      input.stash.resize(input.frame.length);
-      stashed_ += input.frame.length;
+  } else if (target == Target::kReorderBuffer) {
+    if (!input.is_reordered) {
+      input.is_reordered = true;
+      input.reorder_buffer.resize(input.frame.length);
+      reordered_bytes_ += input.frame.length;
     }
-    parts[0] = {input.stash.data() + (input.at - input.frame.offset), left};
+    parts[0] = {input.reorder_buffer.data() + (input.at - input.frame.offset), left};
   } else {
     discard_.resize(LinkTuning::kFrame);
     parts[0] = {discard_.data(), std::min(left, discard_.size())};
   }
-  const std::size_t count = read(half, std::span(parts).first(used));
+  const std::size_t count = read(rail, std::span(parts).first(used));
   if (count == 0) return false;
   input.at += count;
   passed(input);
@@ -215,19 +215,19 @@ bool TcpReceiver::read_payload(std::size_t half) {
 
 // Bytes up to input.at have come.
 void TcpReceiver::passed(Input& input) {
-  if (!input.stashing && input.frame.offset == begin_ && input.at >= begin_ + kHeader) header_read_ = true;
+  if (!input.is_reordered && input.frame.offset == begin_ && input.at >= begin_ + kHeader) header_read_ = true;
   if (input.at == input.end()) finish_frame(input);
 }
 
 void TcpReceiver::finish_frame(Input& input) {
   ++frames_received_;
   input.has_frame = false;
-  if (std::exchange(input.stashing, false)) {
-    if (input.end() <= prefix() || !stash_.emplace(input.frame.offset, std::move(input.stash)).second) {
-      stashed_ -= input.frame.length;
+  if (std::exchange(input.is_reordered, false)) {
+    if (input.end() <= prefix() || !reordered_.emplace(input.frame.offset, std::move(input.reorder_buffer)).second) {
+      reordered_bytes_ -= input.frame.length;
     }
-    input.stash = {};
-    deliver_stash();
+    input.reorder_buffer = {};
+    deliver_reordered();
     return;
   }
   ranges_.add(input.frame.offset, input.end());
@@ -255,9 +255,9 @@ std::size_t TcpReceiver::map(std::uint64_t at, std::size_t size, std::span<iovec
   return used;
 }
 
-void TcpReceiver::deliver_stash() {
-  while (!stash_.empty()) {
-    auto& [offset, bytes] = *stash_.begin();
+void TcpReceiver::deliver_reordered() {
+  while (!reordered_.empty()) {
+    auto& [offset, bytes] = *reordered_.begin();
     const std::uint64_t end = offset + bytes.size();
     if (end > prefix()) {
       if (offset >= end_) return;
@@ -278,8 +278,8 @@ void TcpReceiver::deliver_stash() {
       }
       ranges_.add(offset, end);
     }
-    stashed_ -= bytes.size();
-    stash_.erase(stash_.begin());
+    reordered_bytes_ -= bytes.size();
+    reordered_.erase(reordered_.begin());
   }
 }
 
@@ -294,7 +294,7 @@ std::span<const std::byte> TcpReceiver::window() const {
 void TcpReceiver::consume(std::size_t size) {
   consumed_ += size;
   for (Input& input : inputs_) input.blocked = false;
-  deliver_stash();
+  deliver_reordered();
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -3,7 +3,7 @@
 
 #include "yoke/comm/direct/group.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 constexpr int kTimes = 5;
@@ -14,22 +14,22 @@ constexpr std::size_t kByPartsDefault = std::size_t{64} << 10;
 }  // namespace
 
 void Group::tune(Deadline deadline) {
-  const bool halves = vitals_->member(0).endpoints.size() > 1, many = vitals_->size() > 2;
-  if (!halves && !many) return;
+  const bool rails = health_->member(0).endpoints.size() > 1, many = health_->size() > 2;
+  if (!rails && !many) return;
   // As rank 0 says: whether to measure, then what was found, in KiB.
   std::array<std::int32_t, 3> said = {crowded_ ? 0 : 1, kStripeDefault >> 10, kByPartsDefault >> 10};
   const Collective say{.kind = CollectiveKind::kBroadcast,
                        .send = said.data(),
                        .receive = said.data(),
                        .count = said.size(),
-                       .type = DType::kI32};
+                       .type = tensor::DType::kI32};
   run(say, deadline);
   if (said[0] != 0) {
-    if (halves) said[1] = static_cast<std::int32_t>(find_stripe_from(deadline) >> 10);
+    if (rails) said[1] = static_cast<std::int32_t>(find_stripe_from(deadline) >> 10);
     if (many) said[2] = static_cast<std::int32_t>(find_by_parts_from(deadline) >> 10);
     run(say, deadline);
   }
-  if (halves) tuning_.stripe_from = static_cast<std::size_t>(said[1]) << 10;
+  if (rails) tuning_.stripe_from = static_cast<std::size_t>(said[1]) << 10;
   if (many) algorithms_->by_parts_from = static_cast<std::size_t>(said[2]) << 10;
 }
 
@@ -40,7 +40,7 @@ double Group::time_all_reduce(std::size_t bytes, AllReduceWay way, Deadline dead
                              .send = scratch_.data(),
                              .receive = scratch_.data(),
                              .count = bytes / sizeof(float),
-                             .type = DType::kF32,
+                             .type = tensor::DType::kF32,
                              .op = ReduceOp::kMax};
   algorithms_->by_parts_from = way == AllReduceWay::kByParts ? 0 : SIZE_MAX;
   float best = 1e9F;
@@ -74,4 +74,4 @@ std::size_t Group::find_stripe_from(Deadline deadline) {
   return striped < 0.9 * plain ? bytes : 2 * bytes;
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -7,14 +7,14 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/text.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 constexpr std::uint64_t kHelloMagic = 0x6f6c6c65'656b6f79;      // "yokeello"
 constexpr std::uint64_t kChallengeMagic = 0x6c616863'656b6f79;  // "yokechal"
 constexpr std::uint64_t kAnswerMagic = 0x77736e61'656b6f79;     // "yokeansw"
 constexpr std::uint32_t kFrameMagic = 0x6d72'6679;              // "yfrm"
-constexpr std::uint32_t kBeatMagic = 0x7461'6279;               // "ybat"
+constexpr std::uint32_t kHeartbeatMagic = 0x7461'6279;          // "ybat"
 
 template <std::size_t N>
 std::array<char, N> to_array(std::string_view text) {
@@ -59,7 +59,7 @@ Challenge make_challenge() {
   return challenge;
 }
 
-Answer make_answer(Welcome welcome, int epoch) {
+Answer make_answer(HandshakeReply welcome, int epoch) {
   return {.magic = kAnswerMagic, .welcome = welcome, .epoch = static_cast<std::uint32_t>(epoch)};
 }
 
@@ -75,67 +75,69 @@ std::optional<Hello> decode_hello(std::span<const std::byte> bytes) {
 std::optional<Challenge> decode_challenge(std::span<const std::byte> bytes) {
   if (bytes.size() != sizeof(Challenge)) return {};
   const auto challenge = read_struct<Challenge>(bytes);
-  const bool known = challenge.magic == kChallengeMagic && challenge.welcome <= Welcome::kRefused;
+  const bool known = challenge.magic == kChallengeMagic && challenge.welcome <= HandshakeReply::kRefused;
   return known ? std::optional(challenge) : std::nullopt;
 }
 
 std::optional<Answer> decode_answer(std::span<const std::byte> bytes) {
   if (bytes.size() != sizeof(Answer)) return {};
   const auto answer = read_struct<Answer>(bytes);
-  const bool known = answer.magic == kAnswerMagic && answer.welcome <= Welcome::kRefused;
+  const bool known = answer.magic == kAnswerMagic && answer.welcome <= HandshakeReply::kRefused;
   return known ? std::optional(answer) : std::nullopt;
 }
 
 std::optional<FrameHeader> decode_frame(std::span<const std::byte> bytes, std::uint32_t epoch) {
   if (bytes.size() != sizeof(FrameHeader)) return {};
   const auto header = read_struct<FrameHeader>(bytes);
-  const bool known = header.magic == kFrameMagic && header.epoch == epoch && header.length <= kFrameBytesMost &&
+  const bool known = header.magic == kFrameMagic && header.epoch == epoch && header.length <= kMaxFrameBytes &&
                      header.offset <= UINT64_MAX - header.length;
   return known ? std::optional(header) : std::nullopt;
 }
 
-std::string encode_beat(BeatKind kind, std::uint32_t epoch, std::uint64_t begun, std::uint64_t finished,
-                        const Error* failure) {
+std::string encode_heartbeat(HeartbeatKind kind, std::uint32_t epoch, std::uint64_t begun, std::uint64_t finished,
+                             const Error* failure) {
   std::string text;
   if (failure) {
-    text = failure->message().substr(0, kBeatTextMost / 2) + '\0' + failure->hint().substr(0, kBeatTextMost / 2 - 1);
+    text = failure->message().substr(0, kMaxHeartbeatText / 2) + '\0' +
+           failure->hint().substr(0, kMaxHeartbeatText / 2 - 1);
   }
-  const BeatHeader header{.magic = kBeatMagic,
-                          .kind = kind,
-                          .size = static_cast<std::uint16_t>(text.size()),
-                          .epoch = epoch,
-                          .code = failure ? static_cast<std::uint32_t>(failure->code()) : 0,
-                          .begun = begun,
-                          .finished = finished};
+  const HeartbeatHeader header{.magic = kHeartbeatMagic,
+                               .kind = kind,
+                               .size = static_cast<std::uint16_t>(text.size()),
+                               .epoch = epoch,
+                               .code = failure ? static_cast<std::uint32_t>(failure->code()) : 0,
+                               .begun = begun,
+                               .finished = finished};
   return std::string(text_of(header)) + text;
 }
 
-std::optional<std::size_t> beat_size(std::span<const std::byte> bytes) {
-  if (bytes.size() < sizeof(BeatHeader)) return 0;
-  const auto header = read_struct<BeatHeader>(bytes.first(sizeof(BeatHeader)));
-  if (header.magic != kBeatMagic || header.kind > BeatKind::kGoodbye || header.size > kBeatTextMost) return {};
+std::optional<std::size_t> heartbeat_size(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof(HeartbeatHeader)) return 0;
+  const auto header = read_struct<HeartbeatHeader>(bytes.first(sizeof(HeartbeatHeader)));
+  if (header.magic != kHeartbeatMagic || header.kind > HeartbeatKind::kGoodbye || header.size > kMaxHeartbeatText)
+    return {};
   const std::size_t size = sizeof header + header.size;
   return bytes.size() < size ? 0 : size;
 }
 
-Beat decode_beat(std::span<const std::byte> bytes) {
-  const auto header = read_struct<BeatHeader>(bytes.first(sizeof(BeatHeader)));
+HeartbeatFrame decode_heartbeat(std::span<const std::byte> bytes) {
+  const auto header = read_struct<HeartbeatHeader>(bytes.first(sizeof(HeartbeatHeader)));
   return {header, {reinterpret_cast<const char*>(bytes.data()) + sizeof header, header.size}};
 }
 
-Error failure_of(const Beat& beat) {
+Error failure_of(const HeartbeatFrame& beat) {
   const bool known = beat.header.code <= static_cast<std::uint32_t>(ErrorCode::kInternal);
   const std::size_t zero = std::min(beat.text.find('\0'), beat.text.size());
   const std::string_view hint = beat.text.substr(std::min(zero + 1, beat.text.size()));
   return Error(known ? static_cast<ErrorCode>(beat.header.code) : ErrorCode::kInternal,
-               printable(beat.text.substr(0, zero), kBeatTextMost), printable(hint, kBeatTextMost));
+               printable(beat.text.substr(0, zero), kMaxHeartbeatText), printable(hint, kMaxHeartbeatText));
 }
 
 std::string describe(const MessageHeader& header) {
   const auto kind = static_cast<CollectiveKind>(header.kind);
   std::string text = fmt::format("operation {}, {}", header.sequence, to_string(kind));
   if (kind == CollectiveKind::kBarrier) return text;
-  text += fmt::format(" of {} {}", header.count, to_string(static_cast<DType>(header.type)));
+  text += fmt::format(" of {} {}", header.count, tensor::to_string(static_cast<tensor::DType>(header.type)));
   switch (kind) {
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kReduceScatter:
@@ -151,4 +153,4 @@ std::string describe(const MessageHeader& header) {
   }
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -1,6 +1,6 @@
 // What the ranks of a group write to each other: the greeting of a connection, frames with parts of a stream, messages
-// inside a stream, beats of the heart. Fixed little-endian structs; whoever reads one from outside goes through the
-// decode functions, which answer nothing for what cannot be. Plain data: any thread.
+// inside a stream, beats of the heart. Fixed little-endian structs; the one that reads one from outside goes through
+// the decode functions, which answer nothing for what cannot be. Plain data: any thread.
 #pragma once
 #include <array>
 #include <bit>
@@ -15,18 +15,18 @@
 #include "yoke/base/error.h"
 #include "yoke/comm/communicator.h"
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 
 static_assert(std::endian::native == std::endian::little, "the structs below go over the wire as they are");
 
 inline constexpr std::uint32_t kWireVersion = 1;
-inline constexpr std::size_t kFrameBytesMost = std::size_t{1} << 20;
-inline constexpr std::size_t kBeatTextMost = 2000;
+inline constexpr std::size_t kMaxFrameBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxHeartbeatText = 2000;
 
 enum class Purpose : std::uint32_t {
-  kData,    // frames, owned by the thread that runs the operations
-  kHeart,   // beats, owned by the heart's thread
-  kMemory,  // a Unix socket inside a node: descriptors of shared memory first, then beats
+  kData,       // frames, owned by the thread that runs the operations
+  kHeartbeat,  // beats, owned by the heart's thread
+  kMemory,     // a Unix socket inside a node: descriptors of shared memory first, then beats
 };
 
 // Greeting: Hello → Challenge → Proof → Answer. Both sides prove that they know the token; it never travels.
@@ -35,14 +35,14 @@ struct Hello {
   std::uint32_t version = kWireVersion;
   std::uint32_t epoch = 0;
   std::uint32_t from = 0, to = 0;  // ranks
-  std::uint32_t half = 0;          // its place among the halves; 0 for kMemory
+  std::uint32_t rail = 0;          // its place among the rails; 0 for kMemory
   Purpose purpose = Purpose::kData;
   std::array<char, 32> group{};  // group_name(token)
   std::array<char, 32> nonce{};
 };
 static_assert(sizeof(Hello) == 96);
 
-enum class Welcome : std::uint32_t {
+enum class HandshakeReply : std::uint32_t {
   kYes,
   kNotYet,   // the group or the epoch is not known here yet: come again
   kStale,    // the group has gone on to a later epoch
@@ -51,7 +51,7 @@ enum class Welcome : std::uint32_t {
 
 struct Challenge {
   std::uint64_t magic = 0;
-  Welcome welcome = Welcome::kYes;
+  HandshakeReply welcome = HandshakeReply::kYes;
   std::uint32_t reserved = 0;
   std::array<char, 32> nonce{};
   std::array<char, 64> proof{};
@@ -61,7 +61,7 @@ struct Proof {
 };
 struct Answer {
   std::uint64_t magic = 0;
-  Welcome welcome = Welcome::kYes;
+  HandshakeReply welcome = HandshakeReply::kYes;
   std::uint32_t epoch = 0;  // where the answering side stands
 };
 
@@ -89,22 +89,22 @@ struct MessageHeader {
 };
 static_assert(sizeof(MessageHeader) == 32);
 
-enum class BeatKind : std::uint16_t { kAlive, kFailed, kGoodbye };
+enum class HeartbeatKind : std::uint16_t { kAlive, kFailed, kGoodbye };
 
 // A sign of life, or the news that the group has failed: then `size` bytes of text follow, message and hint with a zero
 // between.
-struct BeatHeader {
+struct HeartbeatHeader {
   std::uint32_t magic = 0;
-  BeatKind kind = BeatKind::kAlive;
+  HeartbeatKind kind = HeartbeatKind::kAlive;
   std::uint16_t size = 0;
   std::uint32_t epoch = 0;
   std::uint32_t code = 0;                 // an ErrorCode
   std::uint64_t begun = 0, finished = 0;  // sequence numbers
 };
-static_assert(sizeof(BeatHeader) == 32);
+static_assert(sizeof(HeartbeatHeader) == 32);
 
-struct Beat {
-  BeatHeader header;
+struct HeartbeatFrame {
+  HeartbeatHeader header;
   std::string_view text;  // into the bytes it was read from
 };
 
@@ -115,7 +115,7 @@ std::array<char, 64> prove(Prover who, std::string_view token, const Hello& hell
 
 Hello make_hello();
 Challenge make_challenge();
-Answer make_answer(Welcome welcome, int epoch);
+Answer make_answer(HandshakeReply welcome, int epoch);
 FrameHeader make_frame(std::uint32_t epoch);
 
 std::optional<Hello> decode_hello(std::span<const std::byte> bytes);
@@ -123,12 +123,12 @@ std::optional<Challenge> decode_challenge(std::span<const std::byte> bytes);
 std::optional<Answer> decode_answer(std::span<const std::byte> bytes);
 std::optional<FrameHeader> decode_frame(std::span<const std::byte> bytes, std::uint32_t epoch);
 
-std::string encode_beat(BeatKind kind, std::uint32_t epoch, std::uint64_t begun, std::uint64_t finished,
-                        const Error* failure = nullptr);
+std::string encode_heartbeat(HeartbeatKind kind, std::uint32_t epoch, std::uint64_t begun, std::uint64_t finished,
+                             const Error* failure = nullptr);
 // How many bytes the beat at the front of `bytes` takes: 0 where some are still to come, nothing where it is none.
-std::optional<std::size_t> beat_size(std::span<const std::byte> bytes);
-Beat decode_beat(std::span<const std::byte> bytes);  // of a whole one
-Error failure_of(const Beat& beat);
+std::optional<std::size_t> heartbeat_size(std::span<const std::byte> bytes);
+HeartbeatFrame decode_heartbeat(std::span<const std::byte> bytes);  // of a whole one
+Error failure_of(const HeartbeatFrame& beat);
 
 // "operation 42, all-reduce of 100 f32 (sum)"
 std::string describe(const MessageHeader& header);
@@ -144,4 +144,4 @@ Struct read_struct(std::span<const std::byte> bytes) {
   return value;
 }
 
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

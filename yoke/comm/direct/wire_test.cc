@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace yoke::direct {
+namespace yoke::comm::direct {
 namespace {
 
 TEST(Wire, WhatIsEncodedIsDecoded) {
@@ -14,7 +14,7 @@ TEST(Wire, WhatIsEncodedIsDecoded) {
   EXPECT_EQ(again->from, 3U);
   EXPECT_EQ(again->nonce, hello.nonce);
   EXPECT_TRUE(decode_challenge(bytes_of(make_challenge())));
-  EXPECT_EQ(decode_answer(bytes_of(make_answer(Welcome::kStale, 9)))->epoch, 9U);
+  EXPECT_EQ(decode_answer(bytes_of(make_answer(HandshakeReply::kStale, 9)))->epoch, 9U);
 }
 
 TEST(Wire, AnotherVersionEpochOrLengthIsRefused) {
@@ -24,7 +24,7 @@ TEST(Wire, AnotherVersionEpochOrLengthIsRefused) {
   FrameHeader frame = make_frame(5);
   EXPECT_TRUE(decode_frame(bytes_of(frame), 5));
   EXPECT_FALSE(decode_frame(bytes_of(frame), 6));
-  frame.length = kFrameBytesMost + 1;
+  frame.length = kMaxFrameBytes + 1;
   EXPECT_FALSE(decode_frame(bytes_of(frame), 5));
   frame.length = 10;
   frame.offset = UINT64_MAX - 5;
@@ -46,19 +46,20 @@ TEST(Wire, ProofsDependOnTokenSideAndEveryField) {
 
 TEST(Wire, AFailureTravelsWithCodeMessageAndHint) {
   const Error failure(ErrorCode::kUnavailable, "rank 1 is gone", "start it");
-  const std::string beat = encode_beat(BeatKind::kFailed, 1, 42, 41, &failure);
+  const std::string beat = encode_heartbeat(HeartbeatKind::kFailed, 1, 42, 41, &failure);
   const auto bytes = std::as_bytes(std::span(beat));
-  EXPECT_EQ(beat_size(bytes), beat.size());
-  EXPECT_EQ(beat_size(bytes.first(40)), 0U) << "some is still to come";
-  const Beat read = decode_beat(bytes);
+  EXPECT_EQ(heartbeat_size(bytes), beat.size());
+  EXPECT_EQ(heartbeat_size(bytes.first(40)), 0U) << "some is still to come";
+  const HeartbeatFrame read = decode_heartbeat(bytes);
   EXPECT_EQ(read.header.begun, 42U);
   const Error again = failure_of(read);
   EXPECT_EQ(again.code(), ErrorCode::kUnavailable);
   EXPECT_EQ(again.message(), "rank 1 is gone");
   EXPECT_EQ(again.hint(), "start it");
   const Error endless(ErrorCode::kInternal, std::string(100'000, 'x'), std::string(100'000, 'y'));
-  EXPECT_LE(encode_beat(BeatKind::kFailed, 1, 0, 0, &endless).size(), sizeof(BeatHeader) + kBeatTextMost);
+  EXPECT_LE(encode_heartbeat(HeartbeatKind::kFailed, 1, 0, 0, &endless).size(),
+            sizeof(HeartbeatHeader) + kMaxHeartbeatText);
 }
 
 }  // namespace
-}  // namespace yoke::direct
+}  // namespace yoke::comm::direct

@@ -6,7 +6,7 @@
 #include "yoke/comm/mpi/mpi_group.h"
 #include "yoke/comm/operation.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 namespace {
 
 class MpiCommunicator final : public Communicator {
@@ -17,7 +17,7 @@ class MpiCommunicator final : public Communicator {
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
 
-  void enqueue(const Collective& operation, Stream stream) override {
+  void enqueue(const Collective& operation, tensor::Stream stream) override {
     if (!stream.is_cpu()) {
       throw Error(ErrorCode::kUnsupported, "the mpi backend works on processor memory", "choose the nccl backend");
     }
@@ -33,13 +33,14 @@ class MpiCommunicator final : public Communicator {
       throw;
     }
   }
-  Event record(Stream) override { return {}; }
-  void wait(Event, Deadline) override {}  // operations on a CPU stream ended, or threw, in enqueue()
+  tensor::Event record(tensor::Stream) override { return {}; }
+  void wait(tensor::Event, Deadline) override {}  // operations on a CPU stream ended, or threw, in enqueue()
 
+  void limit_operations(Seconds limit) override { options_.operation_timeout = limit; }
   void abort(const Error& reason) override { group_->session().fail(reason); }
-  void rebuild(const Membership&, Deadline) override {
+  void rebuild(const spec::Membership&, Deadline) override {
     throw Error(ErrorCode::kUnsupported, "MPI cannot rebuild a group: a lost rank ends the whole job",
-                "start the job anew, or use the direct backend, which survives a rank");
+                "start the job again, or use the direct backend, which survives a rank");
   }
   std::unique_ptr<Communicator> split(const std::vector<int>& ranks) override {
     place_in_group(ranks, rank(), size());
@@ -70,4 +71,4 @@ std::unique_ptr<Communicator> make_mpi(std::shared_ptr<MpiSession> session, Comm
   return std::make_unique<MpiCommunicator>(std::make_unique<MpiGroup>(std::move(session)), std::move(options));
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

@@ -13,8 +13,8 @@
 #include "yoke/comm/communicator.h"
 #include "yoke/comm/mpi/mpi_session.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 
 std::unique_ptr<Communicator> make_mpi(std::shared_ptr<MpiSession> session, CommunicatorOptions options = {});
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

@@ -9,14 +9,15 @@
 #include "yoke/comm/operation.h"
 #include "yoke/comm/reduce.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 namespace {
 
 constexpr int kTag = 1;
 
 // i8 averages are computed in 32 bits, which MPI's i8 sum is not.
-bool mpi_can_reduce(DType type, ReduceOp op) {
-  return type == DType::kF32 || type == DType::kI32 || (type == DType::kI8 && op != ReduceOp::kAvg);
+bool mpi_can_reduce(tensor::DType type, ReduceOp op) {
+  return type == tensor::DType::kF32 || type == tensor::DType::kI32 ||
+         (type == tensor::DType::kI8 && op != ReduceOp::kAvg);
 }
 
 // Above this each rank reduces one part and gathers the others': n times less arithmetic and
@@ -70,11 +71,11 @@ void MpiGroup::finish(MpiHandle request, const Bound& bound) {
 
 void MpiGroup::carry_out(const Collective& operation, Deadline deadline) {
   const Bound bound{operation, deadline};
-  const std::size_t most = session_->count_most();
+  const std::size_t most = session_->count_max();
   const auto ranks = static_cast<std::size_t>(size_);
   if (!has_part_of_each_rank(operation.kind)) {
     // Offsets of parts are counts too, and those of equal parts may reach beyond the end by one element for each rank.
-    return for_each_part(operation, most - ranks, [&](const Collective& part) { carry_out_at_once(part, bound); });
+    return for_each_part(operation, most - ranks, [&](const Collective& part) { execute_all(part, bound); });
   }
   // MPI counts what each rank has, but both families multiply it by the ranks in an int.
   if (operation.count > most / ranks) {
@@ -83,14 +84,14 @@ void MpiGroup::carry_out(const Collective& operation, Deadline deadline) {
                             signature(operation), size_, most),
                 "do it in several operations");
   }
-  carry_out_at_once(operation, bound);
+  execute_all(operation, bound);
 }
 
-void MpiGroup::carry_out_at_once(const Collective& operation, const Bound& bound) {
+void MpiGroup::execute_all(const Collective& operation, const Bound& bound) {
   if (is_point_to_point(operation.kind)) return exchange(operation, bound);
   if (!reduces(operation.kind)) return start_and_finish(operation, bound);
   if (mpi_can_reduce(operation.type, operation.op)) return reduce_by_mpi(operation, bound);
-  const std::size_t bytes = operation.count * size_of(operation.type);
+  const std::size_t bytes = operation.count * tensor::size_of(operation.type);
   if (operation.kind == CollectiveKind::kAllReduce && size_ == 2) return all_reduce_of_two(operation, bound);
   const bool in_parts = operation.kind == CollectiveKind::kAllReduce && bytes > kGatherAllBytes;
   return in_parts ? all_reduce_in_parts(operation, bound) : reduce_here(operation, bound);
@@ -111,7 +112,7 @@ void MpiGroup::reduce_by_mpi(const Collective& operation, const Bound& bound) {
   } else {
     // In place takes a detour. For reduce-scatter MPI has no form where the result is one's own part of `send`; and
     // MPICH 4.0.2 reads from MPI_IN_PLACE as an address in MPI_Reduce, where the root is not rank 0.
-    const std::size_t bytes = operation.count * size_of(operation.type);
+    const std::size_t bytes = operation.count * tensor::size_of(operation.type);
     const auto own = operation.kind == CollectiveKind::kReduce ? 0 : static_cast<std::size_t>(rank_);
     const bool in_place = operation.receive == part_of(operation.send, own, bytes);
     void* result = in_place && has_result ? scratch(bytes) : operation.receive;
@@ -131,7 +132,7 @@ void MpiGroup::reduce_by_mpi(const Collective& operation, const Bound& bound) {
 // Everybody's values, or everybody's part that is ours, are brought together and reduced by our own arithmetic.
 void MpiGroup::reduce_here(const Collective& operation, const Bound& bound) {
   const auto ranks = static_cast<std::size_t>(size_);
-  const std::size_t bytes = operation.count * size_of(operation.type);
+  const std::size_t bytes = operation.count * tensor::size_of(operation.type);
   const bool has_result = operation.kind != CollectiveKind::kReduce || rank_ == operation.root;
   Collective gather = operation;
   gather.receive = has_result ? scratch(ranks * bytes) : nullptr;
@@ -148,7 +149,7 @@ void MpiGroup::all_reduce_of_two(const Collective& operation, const Bound& bound
   Collective swap = operation;
   swap.kind = CollectiveKind::kSendReceive;
   swap.root = swap.source = 1 - rank_;
-  swap.receive = scratch(operation.count * size_of(operation.type));
+  swap.receive = scratch(operation.count * tensor::size_of(operation.type));
   exchange(swap, bound);
   const void* inputs[] = {rank_ == 0 ? operation.send : swap.receive, rank_ == 0 ? swap.receive : operation.send};
   reduce_into(operation.receive, inputs, operation.count, operation.type, operation.op);
@@ -156,7 +157,7 @@ void MpiGroup::all_reduce_of_two(const Collective& operation, const Bound& bound
 
 void MpiGroup::all_reduce_in_parts(const Collective& operation, const Bound& bound) {
   const auto ranks = static_cast<std::size_t>(size_);
-  const std::size_t element = size_of(operation.type);
+  const std::size_t element = tensor::size_of(operation.type);
   std::vector<int> counts, offsets;
   for (std::size_t r = 0; r < ranks; ++r) {
     offsets.push_back(static_cast<int>(operation.count * r / ranks));
@@ -188,7 +189,7 @@ void MpiGroup::start_and_finish(const Collective& operation, const Bound& bound)
   const MpiHandle type = session_->library().type_of(operation.type);
   void* const in_place = session_->library().constant().in_place;
   const auto count = static_cast<int>(operation.count);
-  const std::size_t bytes = operation.count * size_of(operation.type);
+  const std::size_t bytes = operation.count * tensor::size_of(operation.type);
   const auto own = static_cast<std::size_t>(rank_);
   const int root = operation.root;
   const bool is_root = rank_ == root;
@@ -249,4 +250,4 @@ std::unique_ptr<MpiGroup> MpiGroup::split(const std::vector<int>& ranks, Deadlin
   return std::make_unique<Made>(session_, made);
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

@@ -6,7 +6,7 @@
 #include "yoke/comm/communicator.h"
 #include "yoke/comm/mpi/mpi_session.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 
 class MpiGroup {
  public:
@@ -32,7 +32,7 @@ class MpiGroup {
 
   MpiGroup(std::shared_ptr<MpiSession> session, MpiHandle comm);
 
-  void carry_out_at_once(const Collective& operation, const Bound& bound);
+  void execute_all(const Collective& operation, const Bound& bound);
   void start_and_finish(const Collective& operation, const Bound& bound);
   void reduce_by_mpi(const Collective& operation, const Bound& bound);
   void reduce_here(const Collective& operation, const Bound& bound);
@@ -54,4 +54,4 @@ class MpiGroup {
   std::vector<std::byte> scratch_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

@@ -10,7 +10,7 @@
 #include "yoke/base/shared_library.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 namespace {
 
 // The names of both families' libraries. Debian calls MPICH's libmpich; elsewhere, and at Intel, it is libmpi.so.12.
@@ -119,19 +119,19 @@ void MpiLibrary::check(int code, std::string_view what) const {
   int length = 0;
   functions_.Error_string(code, text, &length);
   throw Error(ErrorCode::kUnavailable, fmt::format("{} failed: {}", what, trim(text)),
-              "see what the launcher says about the other ranks");
+              "see what the launcher prints about the other ranks");
 }
 
-MpiHandle MpiLibrary::type_of(DType type) const {
+MpiHandle MpiLibrary::type_of(tensor::DType type) const {
   switch (type) {
-    case DType::kF32:
+    case tensor::DType::kF32:
       return constants_.float32;
-    case DType::kBf16:
-    case DType::kF16:
+    case tensor::DType::kBf16:
+    case tensor::DType::kF16:
       return constants_.int16;
-    case DType::kI8:
+    case tensor::DType::kI8:
       return constants_.int8;
-    case DType::kI32:
+    case tensor::DType::kI32:
       return constants_.int32;
     default:  // check_operation() lets no other type pass
       return nullptr;
@@ -160,4 +160,4 @@ std::string short_mpi_version(std::string_view text) {
   return line;
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

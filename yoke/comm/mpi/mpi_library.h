@@ -10,7 +10,7 @@
 
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 
 using MpiHandle = void*;
 
@@ -77,9 +77,9 @@ class MpiLibrary {
   // The one wrapper that turns a code into an Error: check(call().Barrier(comm), "MPI_Barrier").
   void check(int code, std::string_view what) const;
 
-  MpiHandle type_of(DType type) const;  // moves any; adds f32, i8 and i32
-  MpiHandle op_of(ReduceOp op) const;   // an average begins as a sum
-  std::string version() const;          // "Open MPI 4.1.4"
+  MpiHandle type_of(tensor::DType type) const;  // moves any; adds f32, i8 and i32
+  MpiHandle op_of(ReduceOp op) const;           // an average begins as a sum
+  std::string version() const;                  // "Open MPI 4.1.4"
 
  private:
   MpiFunctions functions_{};
@@ -89,4 +89,4 @@ class MpiLibrary {
 // "Open MPI v4.1.4, package: …" and "MPICH Version:\t4.0.2\n…" as "Open MPI 4.1.4" and "MPICH 4.0.2".
 std::string short_mpi_version(std::string_view text);
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

@@ -5,7 +5,7 @@
 
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 
 // Whether buffers hold a part for each rank: such an operation is of `count` elements for each rank, and cannot be cut
 // into runs of consecutive elements.
@@ -21,7 +21,7 @@ void for_each_part(const Collective& operation, std::size_t most, CarryOut carry
   if (operation.count <= most) return carry_out(operation);
   Collective part = operation;
   for (std::size_t done = 0; done < operation.count; done += part.count) {
-    const std::size_t offset = done * size_of(operation.type);
+    const std::size_t offset = done * tensor::size_of(operation.type);
     // Who neither sends nor receives may have given no buffer.
     if (operation.send) part.send = static_cast<const std::byte*>(operation.send) + offset;
     if (operation.receive) part.receive = static_cast<std::byte*>(operation.receive) + offset;
@@ -30,4 +30,4 @@ void for_each_part(const Collective& operation, std::size_t most, CarryOut carry
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

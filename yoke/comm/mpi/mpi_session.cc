@@ -9,7 +9,7 @@
 #include "yoke/comm/mpi/mpi_parts.h"
 #include "yoke/comm/operation.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 namespace {
 
 using namespace literals;
@@ -28,19 +28,19 @@ void end_job(const MpiLibrary& library, int rank, const Error& reason) {
 
 }  // namespace
 
-std::shared_ptr<MpiSession> MpiSession::start(std::size_t count_most) {
+std::shared_ptr<MpiSession> MpiSession::start(std::size_t count_max) {
   static std::atomic<bool> started = false;
   if (started.exchange(true)) {
     throw Error(ErrorCode::kConflict, "MPI was started in this process before",
                 "keep the session: MPI cannot be started twice");
   }
   struct Session : MpiSession {
-    explicit Session(std::size_t count_most) : MpiSession(count_most) {}
+    explicit Session(std::size_t count_max) : MpiSession(count_max) {}
   };
-  return std::make_shared<Session>(count_most);
+  return std::make_shared<Session>(count_max);
 }
 
-MpiSession::MpiSession(std::size_t count_most) : count_most_(count_most) {
+MpiSession::MpiSession(std::size_t count_max) : count_max_(count_max) {
   const MpiFunctions& mpi = library_.call();
   int provided = 0;
   library_.check(mpi.Init_thread(nullptr, nullptr, kThreadMultiple, &provided), "MPI_Init_thread");
@@ -90,7 +90,7 @@ void MpiSession::finish(MpiHandle request, const MpiWhat& what, Deadline deadlin
     if (const auto reason = failure()) throw *reason;
     if (deadline.expired()) {
       const Error late(ErrorCode::kTimeout, fmt::format("rank {}: {} did not end in time", rank_, what()),
-                       "MPI does not tell which rank is missing; look at what the others do");
+                       "MPI does not report which rank is missing; look at what the others do");
       fail(late);
       throw late;
     }
@@ -127,7 +127,7 @@ std::vector<std::string> MpiSession::exchange(const std::string& mine, Deadline 
 void MpiSession::plain_all_reduce(const Collective& operation, Deadline deadline) {
   const MpiWatchdog::Guard guard(
       *watchdog_, [&operation] { return "plain " + signature(operation); }, deadline);
-  for_each_part(operation, count_most_, [&](const Collective& part) {
+  for_each_part(operation, count_max_, [&](const Collective& part) {
     const void* from = part.send == part.receive ? library_.constant().in_place : part.send;
     library_.check(library_.call().Allreduce(from, part.receive, static_cast<int>(part.count),
                                              library_.type_of(part.type), library_.op_of(part.op), comm_),
@@ -135,4 +135,4 @@ void MpiSession::plain_all_reduce(const Collective& operation, Deadline deadline
   });
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

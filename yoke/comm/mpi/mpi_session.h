@@ -18,15 +18,15 @@
 #include "yoke/comm/mpi/mpi_library.h"
 #include "yoke/comm/mpi/mpi_watchdog.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 
 class MpiSession {
  public:
   // What MPI's int counts in one call. Tests ask for less, to see larger operations go in parts.
-  static constexpr std::size_t kCountMost = std::numeric_limits<int>::max();
+  static constexpr std::size_t kMaxCount = std::numeric_limits<int>::max();
 
   // Throws kNotFound where there is no MPI, kConflict the second time.
-  static std::shared_ptr<MpiSession> start(std::size_t count_most = kCountMost);
+  static std::shared_ptr<MpiSession> start(std::size_t count_max = kMaxCount);
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
@@ -45,7 +45,7 @@ class MpiSession {
   // The rest is for communicators.
   const MpiLibrary& library() const { return library_; }
   MpiHandle comm() const { return comm_; }
-  std::size_t count_most() const { return count_most_; }  // elements of one call
+  std::size_t count_max() const { return count_max_; }  // elements of one call
   MpiWatchdog& watchdog() { return *watchdog_; }
   // Makes every operation of this process throw `reason` from now on.
   void fail(const Error& reason);
@@ -54,9 +54,9 @@ class MpiSession {
   void finish(MpiHandle request, const MpiWhat& what, Deadline deadline);
 
  private:
-  explicit MpiSession(std::size_t count_most);
+  explicit MpiSession(std::size_t count_max);
 
-  std::size_t count_most_;
+  std::size_t count_max_;
   MpiLibrary library_;
   MpiHandle comm_ = nullptr;  // a copy of MPI_COMM_WORLD, so that nobody else's messages meet ours
   int rank_ = 0;
@@ -66,4 +66,4 @@ class MpiSession {
   std::unique_ptr<MpiWatchdog> watchdog_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

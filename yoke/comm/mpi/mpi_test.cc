@@ -16,7 +16,7 @@
 #include "yoke/base/process.h"
 #include "yoke/comm/communicator_testing.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 namespace {
 
 using namespace literals;
@@ -39,7 +39,7 @@ const Launcher kMpich{"mpirun.mpich", {}, "MPICH", {1, 2, 3}};
 
 std::string why_not(const Launcher& launcher) {
   if (kCasesSanitized) return "MPI libraries are not built for sanitizers, which report errors inside them";
-  if (kEmulated) return "this machine's MPI is of another processor than the emulated one";
+  if (tests::kEmulated) return "this machine's MPI is of another processor than the emulated one";
   if (!is_installed(launcher.program)) return launcher.program + " is not installed";
   return {};
 }
@@ -70,7 +70,7 @@ TEST(MpiRank, DISABLED_PassesTheCommonCases) {
   // Ranks that outnumber the cores take turns by the scheduler's slices, so they get fewer cases of the table.
   const bool spins = variable("YOKE_TEST_MPI_LIBRARY") == "MPICH";
   CaseOptions options{.every = spins && comm->size() > 2 ? 77U : 7U, .promise = CasePromise::kRoundingOnce};
-  if (comm->size() > 4) options.bytes_most = 64 << 10;
+  if (comm->size() > 4) options.bytes_max = 64 << 10;
   EXPECT_THAT(run_communicator_cases(*comm, options), testing::IsEmpty());
 }
 
@@ -99,21 +99,21 @@ TEST(MpiRank, DISABLED_CutsWhatIsMoreThanMpiCounts) {
   const auto comm = make_mpi(session);
   constexpr std::size_t kCount = 2503;
   std::vector<float> plain(kCount), sums(kCount), moved(kCount);
-  std::vector<std::uint16_t> halves(kCount, 0x3f80);  // 1.0 in bf16
+  std::vector<std::uint16_t> rails(kCount, 0x3f80);  // 1.0 in bf16
   for (std::size_t i = 0; i < kCount; ++i) sums[i] = plain[i] = moved[i] = element(i);
   const Collective reduction{
       .kind = CollectiveKind::kAllReduce, .send = plain.data(), .receive = plain.data(), .count = kCount};
   session->plain_all_reduce(reduction, Deadline::after(30_s));
-  all_reduce(*comm, sums.data(), kCount, DType::kF32);
-  all_reduce(*comm, halves.data(), kCount, DType::kBf16);
+  all_reduce(*comm, sums.data(), kCount, tensor::DType::kF32);
+  all_reduce(*comm, rails.data(), kCount, tensor::DType::kBf16);
   if (comm->rank() != 1) std::fill(moved.begin(), moved.end(), -1.0F);
-  broadcast(*comm, moved.data(), kCount, DType::kF32, 1);
+  broadcast(*comm, moved.data(), kCount, tensor::DType::kF32, 1);
   const auto ranks = static_cast<float>(comm->size());
   for (std::size_t i = 0; i < kCount; ++i) {
     ASSERT_EQ(plain[i], ranks * element(i)) << i;
     ASSERT_EQ(sums[i], ranks * element(i)) << i;
     ASSERT_EQ(moved[i], element(i)) << i;
-    ASSERT_EQ(halves[i], comm->size() == 2 ? 0x4000 : 0x4040) << i;  // 2.0 or 3.0
+    ASSERT_EQ(rails[i], comm->size() == 2 ? 0x4000 : 0x4040) << i;  // 2.0 or 3.0
   }
 }
 
@@ -121,10 +121,10 @@ TEST(MpiRank, DISABLED_RefusesOnlyWhatAllRanksTogetherHaveTooMuchOf) {
   const auto comm = make_mpi(MpiSession::start(1000));
   const auto ranks = static_cast<std::size_t>(comm->size());
   std::vector<float> mine(1000, 1), all(ranks * 1000);
-  all_gather(*comm, mine.data(), all.data(), 1000 / ranks, DType::kF32);
+  all_gather(*comm, mine.data(), all.data(), 1000 / ranks, tensor::DType::kF32);
   EXPECT_EQ(all[1000 / ranks * ranks - 1], 1);
   try {
-    all_gather(*comm, mine.data(), all.data(), 1000 / ranks + 1, DType::kF32);
+    all_gather(*comm, mine.data(), all.data(), 1000 / ranks + 1, tensor::DType::kF32);
     ADD_FAILURE() << "it was not refused";
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), fmt::format("all-gather of {} f32 for each of {} ranks is more than MPI counts (1000 "
@@ -135,7 +135,7 @@ TEST(MpiRank, DISABLED_RefusesOnlyWhatAllRanksTogetherHaveTooMuchOf) {
 }
 
 // As a rank that failed ends; mpirun drops lines that it has not forwarded when it sees the end.
-[[noreturn]] void end_saying(const Error& error) {
+[[noreturn]] void exit_with_error(const Error& error) {
   fmt::print(stderr, "thrown: {}\n", error.message());
   real_clock().sleep(300_ms);
   std::_Exit(7);
@@ -152,17 +152,20 @@ TEST(MpiRank, DISABLED_WaitsInVain) {
   }
   const std::string kind = variable("YOKE_TEST_MPI_KIND");
   float value = 1;
-  if (kind == "all-reduce") all_reduce(*comm, &value, 1, DType::kF32);
+  if (kind == "all-reduce") all_reduce(*comm, &value, 1, tensor::DType::kF32);
   if (kind == "plain") {
-    session->plain_all_reduce(
-        {.kind = CollectiveKind::kAllReduce, .send = &value, .receive = &value, .count = 1, .type = DType::kF32},
-        Deadline::after(200_ms));
+    session->plain_all_reduce({.kind = CollectiveKind::kAllReduce,
+                               .send = &value,
+                               .receive = &value,
+                               .count = 1,
+                               .type = tensor::DType::kF32},
+                              Deadline::after(200_ms));
   }
   EXPECT_ERROR(barrier(*comm), ErrorCode::kTimeout, "rank 0: barrier did not end in time");
   try {
     barrier(*comm);
   } catch (const Error& error) {  // after an Error there is nothing more
-    end_saying(error);
+    exit_with_error(error);
   }
 }
 
@@ -176,7 +179,7 @@ TEST(MpiRank, DISABLED_IsAborted) {
   try {
     barrier(*comm);
   } catch (const Error& error) {
-    end_saying(error);
+    exit_with_error(error);
   }
 }
 
@@ -281,4 +284,4 @@ TEST(MpiWatchdog, EndsTheJobForItsReasonWhenACallOutlivesAnAbort) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

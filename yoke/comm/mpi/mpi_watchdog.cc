@@ -1,6 +1,6 @@
 #include "yoke/comm/mpi/mpi_watchdog.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 namespace {
 
 using namespace literals;
@@ -62,4 +62,4 @@ void MpiWatchdog::watch() {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

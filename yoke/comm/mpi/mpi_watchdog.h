@@ -13,7 +13,7 @@
 
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::comm::mpi {
 
 // Says what is under way, asked only when it does not end: describing a small operation would cost as much as doing it.
 using MpiWhat = std::function<std::string()>;
@@ -55,4 +55,4 @@ class MpiWatchdog {
   std::jthread thread_;  // last: it uses all of the above
 };
 
-}  // namespace yoke
+}  // namespace yoke::comm::mpi

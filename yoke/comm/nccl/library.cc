@@ -8,12 +8,12 @@
 #include "yoke/base/shared_library.h"
 #include "yoke/base/text.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 namespace {
 
 static_assert(sizeof(NcclConfig) == 24, "the layout of ncclConfig_t as of NCCL 2.14");
 
-constexpr int kVersionLeast = 21800;  // the first with which a communicator that does not block can be trusted to abort
+constexpr int kMinVersion = 21800;  // the first with which a communicator that does not block can be trusted to abort
 
 NcclFunctions bind_all(const SharedLibrary& library) {
   NcclFunctions f;
@@ -68,9 +68,9 @@ Result<NcclLibrary> NcclLibrary::load() {
                              .missing_hint = "install libnccl2, or name the file in the environment variable YOKE_NCCL",
                              .old_hint = "install NCCL 2.18 or newer"})));
     int version = 0;
-    if (nccl.functions_.version(&version) != NcclResult::kSuccess || version < kVersionLeast) {
+    if (nccl.functions_.version(&version) != NcclResult::kSuccess || version < kMinVersion) {
       throw Error(ErrorCode::kUnsupported, fmt::format("NCCL {} is too old", version_text(version)),
-                  fmt::format("install NCCL {} or newer", version_text(kVersionLeast)));
+                  fmt::format("install NCCL {} or newer", version_text(kMinVersion)));
     }
     nccl.version_ = version_text(version);
     return nccl;
@@ -91,7 +91,7 @@ Error NcclLibrary::error(NcclResult result, const std::string& what) const {
   const char* last = functions_.last_error(nullptr);
   std::string message = fmt::format("{} failed in NCCL: {}", what, meaning ? meaning : "unknown");
   if (last != nullptr && *last != '\0') message += fmt::format(" ({})", printable(trim(last)));
-  return Error(code_of(result), message, "NCCL_DEBUG=WARN in the environment makes NCCL tell more");
+  return Error(code_of(result), message, "NCCL_DEBUG=WARN in the environment makes NCCL print more");
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

@@ -8,7 +8,7 @@
 
 #include "yoke/base/result.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 
 inline constexpr std::size_t kNcclIdSize = 128;
 
@@ -87,4 +87,4 @@ class NcclLibrary {
   std::string version_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

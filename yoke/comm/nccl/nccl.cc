@@ -12,18 +12,18 @@
 #include "yoke/comm/nccl/session.h"
 #include "yoke/comm/operation.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 namespace {
 
-constexpr Seconds kCloseTime{5};          // for what was enqueued, when a communicator goes
-constexpr std::size_t kEventsLeast = 64;  // kept before one is used again
+constexpr Seconds kCloseTime{5};        // for what was enqueued, when a communicator goes
+constexpr std::size_t kMinEvents = 64;  // kept before one is used again
 
 class NcclCommunicator final : public Communicator {
  public:
   explicit NcclCommunicator(NcclOptions options)
       : nccl_(NcclLibrary::get()),
         options_(std::move(options)),
-        device_(std::make_shared<CudaDevice>(options_.device)),
+        device_(std::make_shared<cuda::CudaDevice>(options_.device)),
         session_(std::make_shared<NcclSession>(device_)) {}
   ~NcclCommunicator() override { session_->close(Deadline::after(kCloseTime)); }
 
@@ -31,11 +31,12 @@ class NcclCommunicator final : public Communicator {
 
   int rank() const override { return options_.rank; }
   int size() const override { return options_.size; }
-  void enqueue(const Collective& operation, Stream stream) override;
-  Event record(Stream stream) override;
-  void wait(Event event, Deadline deadline) override;
+  void limit_operations(Seconds limit) override { options_.communicator.operation_timeout = limit; }
+  void enqueue(const Collective& operation, tensor::Stream stream) override;
+  tensor::Event record(tensor::Stream stream) override;
+  void wait(tensor::Event event, Deadline deadline) override;
   void abort(const Error& reason) override;
-  void rebuild(const Membership& membership, Deadline deadline) override;
+  void rebuild(const spec::Membership& membership, Deadline deadline) override;
   std::unique_ptr<Communicator> split(const std::vector<int>& ranks) override;
   std::string describe() const override {
     return fmt::format("nccl {} on {} (device {}); {}", nccl_.version(), device_->name(), device_->index(),
@@ -56,9 +57,9 @@ class NcclCommunicator final : public Communicator {
 
   const NcclLibrary& nccl_;
   NcclOptions options_;
-  std::shared_ptr<const CudaDevice> device_;
-  std::deque<CudaEvent> events_;  // the oldest first
-  std::uint64_t operations_ = 0;  // enqueued since the last rebuild
+  std::shared_ptr<const cuda::CudaDevice> device_;
+  std::deque<cuda::CudaEvent> events_;  // the oldest first
+  std::uint64_t operations_ = 0;        // enqueued since the last rebuild
 
   std::mutex mutex_;  // of what abort() touches: the pointer, not the session; and the failure
   std::shared_ptr<NcclSession> session_;
@@ -92,7 +93,7 @@ void NcclCommunicator::check(NcclResult result, const std::string& what) const {
 }
 
 void NcclCommunicator::await(const std::function<bool()>& done, Deadline deadline, const std::string& what) {
-  PollPause between;
+  cuda::PollPause between;
   while (true) {
     // Asked first: an abort in between ends the work too, and must not look like success.
     const bool is_done = done();
@@ -105,7 +106,7 @@ void NcclCommunicator::await(const std::function<bool()>& done, Deadline deadlin
     if (deadline.expired()) {
       throw Error(
           ErrorCode::kTimeout,
-          fmt::format("{} {} was not done in time: NCCL does not tell which rank it waits for", what, whereabouts()),
+          fmt::format("{} {} was not done in time: NCCL does not report which rank it waits for", what, whereabouts()),
           "see which rank has stopped or is at another operation; NCCL_DEBUG=INFO shows the connections");
     }
     between.pause();
@@ -126,11 +127,11 @@ void NcclCommunicator::connect(const std::string& id, Deadline deadline) {
   });
 }
 
-void NcclCommunicator::enqueue(const Collective& operation, Stream stream) {
+void NcclCommunicator::enqueue(const Collective& operation, tensor::Stream stream) {
   guard([&] {
     check_operation(operation, rank(), size());
     if (operation.count == 0 && operation.kind != CollectiveKind::kBarrier) return;
-    const Stream on = stream.is_cpu() ? session_->stream().stream() : stream;
+    const tensor::Stream on = stream.is_cpu() ? session_->stream().stream() : stream;
     const std::string what = fmt::format("operation {}, {},", operations_++, signature(operation));
     const Deadline deadline = Deadline::after(options_.communicator.operation_timeout);
     const NcclResult result = session_->call([&](NcclComm comm) {
@@ -149,11 +150,12 @@ void NcclCommunicator::enqueue(const Collective& operation, Stream stream) {
   });
 }
 
-// An event that is used again has passed before, so whoever still waits for it waits for more than it asked, not less.
-Event NcclCommunicator::record(Stream stream) {
+// An event that is used again has passed before, so the one that still waits for it waits for more than it asked, not
+// less.
+tensor::Event NcclCommunicator::record(tensor::Stream stream) {
   if (stream.is_cpu()) return {};
   return guard([&] {
-    if (events_.size() >= kEventsLeast && events_.front().passed()) {
+    if (events_.size() >= kMinEvents && events_.front().passed()) {
       events_.push_back(std::move(events_.front()));
       events_.pop_front();
     } else {
@@ -164,10 +166,11 @@ Event NcclCommunicator::record(Stream stream) {
   });
 }
 
-void NcclCommunicator::wait(Event event, Deadline deadline) {
+void NcclCommunicator::wait(tensor::Event event, Deadline deadline) {
   guard([&] {
     if (event.cuda == nullptr) return;
-    await([&] { return has_passed(*device_, event); }, deadline, fmt::format("the last of {} operations", operations_));
+    await([&] { return cuda::has_passed(*device_, event); }, deadline,
+          fmt::format("the last of {} operations", operations_));
   });
 }
 
@@ -181,7 +184,7 @@ void NcclCommunicator::abort(const Error& reason) {
   session->abort();
 }
 
-void NcclCommunicator::rebuild(const Membership& membership, Deadline deadline) {
+void NcclCommunicator::rebuild(const spec::Membership& membership, Deadline deadline) {
   if (!options_.exchange_id) {
     throw Error(ErrorCode::kUnsupported, "this NCCL communicator was made without a way to exchange a new id");
   }
@@ -211,17 +214,17 @@ std::unique_ptr<Communicator> NcclCommunicator::split(const std::vector<int>& ra
 std::string NcclCommunicator::exchange_through_parent(const std::vector<int>& ranks) {
   const bool is_first = ranks.front() == rank();
   std::string id = is_first ? make_nccl_id() : std::string(kNcclIdSize, '\0');
-  const CudaMemory carrier(*device_, kNcclIdSize);
-  const CudaStream& stream = session_->stream();
+  const cuda::CudaMemory carrier(*device_, kNcclIdSize);
+  const cuda::CudaStream& stream = session_->stream();
   stream.copy(carrier.data(), id.data(), id.size());
   const auto message = [&](CollectiveKind kind, int peer) {
     enqueue({.kind = kind,
              .send = carrier.data(),
              .receive = carrier.data(),
              .count = kNcclIdSize,
-             .type = DType::kI8,
+             .type = tensor::DType::kI8,
              .root = peer},
-            Stream::cpu());
+            tensor::Stream::cpu());
   };
   if (!is_first) {
     message(CollectiveKind::kReceive, ranks.front());
@@ -252,4 +255,4 @@ std::unique_ptr<Communicator> make_nccl(NcclOptions options, Deadline deadline) 
   return communicator;
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

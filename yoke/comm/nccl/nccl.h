@@ -10,7 +10,7 @@
 // - A peer that is gone is told by NCCL's own error when a network carries the data (TCP, RDMA), else only by the
 //   deadline, and by address at most, not by rank. A peer at another operation is told by the deadline.
 // - f16 and bf16 are added pairwise in their own precision, so that results are those of the contract only where the
-//   sums are exact; avg of halves and f32 multiplies by 1/n before. The order of addition is NCCL's, the same on all
+//   sums are exact; avg of rails and f32 multiplies by 1/n before. The order of addition is NCCL's, the same on all
 //   ranks. Integers wrap in their own type; their avg rounds toward zero.
 // - The first operation between two ranks connects them, and enqueue() waits for the other until then, also on a CUDA
 //   stream.
@@ -22,7 +22,7 @@
 
 #include "yoke/comm/communicator.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 
 struct NcclOptions {
   int rank = 0;
@@ -31,8 +31,8 @@ struct NcclOptions {
   int device = 0;       // as CUDA counts them
   // For rebuild(): rank 0 of the new list makes an id, and the function returns these same bytes on all of them. It
   // bounds its waits itself. Without it rebuild() is an Error. split() does without: it sends the id through NCCL.
-  std::function<std::string(const Membership&)> exchange_id = {};
-  // Called while the communicator waits for others; what it throws ends it with that. So whoever knows sooner than
+  std::function<std::string(const spec::Membership&)> exchange_id = {};
+  // Called while the communicator waits for others; what it throws ends it with that. So the one that knows sooner than
   // NCCL that a rank is gone can say so.
   std::function<void()> watch = {};
   CommunicatorOptions communicator = {};  // only operation_timeout is used
@@ -45,4 +45,4 @@ std::string make_nccl_id();
 // Returns when all ranks have come. Throws kUnavailable without driver or library, kTimeout at the deadline.
 std::unique_ptr<Communicator> make_nccl(NcclOptions options, Deadline deadline);
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

@@ -4,7 +4,7 @@
 #include "yoke/comm/nccl/nccl.h"
 #include "yoke/comm/nccl/nccl_ranks_testing.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 namespace {
 
 using namespace literals;
@@ -22,7 +22,7 @@ std::optional<Error> all_reduce_until_it_fails(Communicator& comm, const RankPar
   const Deadline deadline = Deadline::after(60_s);
   for (int round = 0; !deadline.expired(); ++round) {
     try {
-      all_reduce(comm, numbers.data(), numbers.count(), DType::kF32, ReduceOp::kMax, numbers.stream());
+      all_reduce(comm, numbers.data(), numbers.count(), tensor::DType::kF32, ReduceOp::kMax, numbers.stream());
       comm.wait(comm.record(numbers.stream()), Deadline::after(wait_at_most));
     } catch (const Error& error) {
       return error;
@@ -38,7 +38,7 @@ void await_looping(const RankProcesses& ranks, Deadline deadline) {
 }
 
 // A killed rank is told to the others, who go on with one that takes its place.
-TEST_F(NcclFaults, AKilledRankIsToldAndReplaced) {
+TEST_F(NcclFaults, AKilledRankIsReportedAndReplaced) {
   if (const auto part = rank_part()) {
     const auto comm = join(*part, 15_s);
     if (part->epoch == 1) {
@@ -94,8 +94,8 @@ TEST_F(NcclFaults, AbortFromAnotherThreadEndsTheWait) {
       part->hear("aborted", Deadline::after(40_s));  // takes no part in the second one
       return;
     }
-    all_reduce(*comm, numbers.data(), numbers.count(), DType::kF32, ReduceOp::kSum, numbers.stream());
-    const Event event = comm->record(numbers.stream());
+    all_reduce(*comm, numbers.data(), numbers.count(), tensor::DType::kF32, ReduceOp::kSum, numbers.stream());
+    const tensor::Event event = comm->record(numbers.stream());
     std::thread other([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
       comm->abort(Error(ErrorCode::kConflict, "somebody said so"));
@@ -117,4 +117,4 @@ TEST_F(NcclFaults, AbortFromAnotherThreadEndsTheWait) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

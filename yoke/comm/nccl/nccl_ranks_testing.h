@@ -14,25 +14,25 @@
 #include "yoke/comm/nccl/rank_processes_testing.h"
 #include "yoke/cuda/driver.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 
 // Why there is nothing to test here, or nothing.
 inline std::optional<std::string> nccl_missing() {
-  if (const auto driver = CudaDriver::find(); !driver) return driver.error().message();
+  if (const auto driver = cuda::CudaDriver::find(); !driver) return driver.error().message();
   if (const auto nccl = NcclLibrary::find(); !nccl) return nccl.error().message();
-  if (CudaDriver::get().device_count() == 0) return "there is no GPU here";
+  if (cuda::CudaDriver::get().device_count() == 0) return "there is no GPU here";
   return std::nullopt;
 }
 
-inline Membership membership_of(int size, int epoch) {
-  Membership membership{.epoch = epoch, .token = "00"};
+inline spec::Membership membership_of(int size, int epoch) {
+  spec::Membership membership{.epoch = epoch, .token = "00"};
   membership.members.resize(static_cast<std::size_t>(size));
   return membership;
 }
 
 // One id per epoch, through the folder.
-inline std::function<std::string(const Membership&)> exchange_of(const RankPart& part) {
-  return [part](const Membership& membership) {
+inline std::function<std::string(const spec::Membership&)> exchange_of(const RankPart& part) {
+  return [part](const spec::Membership& membership) {
     const std::string name = fmt::format("id-{}", membership.epoch);
     if (part.rank == 0) part.say(name, make_nccl_id());
     return part.hear(name, Deadline::after(Seconds{40}));
@@ -62,7 +62,7 @@ class Numbers {
   }
   void* data() const { return memory_.data(); }
   std::size_t count() const { return values_.size(); }
-  Stream stream() const { return stream_.stream(); }
+  tensor::Stream stream() const { return stream_.stream(); }
 
   // After an all-reduce (sum) over ranks 0 to size-1.
   void expect_sum(int size) const {
@@ -79,16 +79,16 @@ class Numbers {
  private:
   std::size_t bytes() const { return values_.size() * sizeof(float); }
   std::vector<float> values_;
-  CudaDevice device_;
-  CudaStream stream_;
-  CudaMemory memory_;
+  cuda::CudaDevice device_;
+  cuda::CudaStream stream_;
+  cuda::CudaMemory memory_;
 };
 
 inline void all_reduce_rightly(Communicator& comm, Numbers& numbers) {
   numbers.reset();
-  all_reduce(comm, numbers.data(), numbers.count(), DType::kF32, ReduceOp::kSum, numbers.stream());
+  all_reduce(comm, numbers.data(), numbers.count(), tensor::DType::kF32, ReduceOp::kSum, numbers.stream());
   comm.wait(comm.record(numbers.stream()), Deadline::after(Seconds{20}));
   numbers.expect_sum(comm.size());
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

@@ -10,7 +10,7 @@
 #include "yoke/comm/communicator_testing.h"
 #include "yoke/comm/nccl/nccl_ranks_testing.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 namespace {
 
 using namespace literals;
@@ -33,7 +33,7 @@ class NcclRanksTest : public testing::TestWithParam<int> {
 class DeviceArena final : public CaseArena {
  public:
   DeviceArena() : device_(0), stream_(device_) {}
-  Stream stream() const { return stream_.stream(); }
+  tensor::Stream stream() const { return stream_.stream(); }
   std::byte* allocate(std::size_t bytes) override {
     return static_cast<std::byte*>(blocks_.emplace_back(device_, bytes).data());
   }
@@ -45,15 +45,15 @@ class DeviceArena final : public CaseArena {
     stream_.copy(to, from, bytes);
     stream_.wait(Deadline::after(20_s));
   }
-  CudaDevice device_;
-  CudaStream stream_;
-  std::deque<CudaMemory> blocks_;
+  cuda::CudaDevice device_;
+  cuda::CudaStream stream_;
+  std::deque<cuda::CudaMemory> blocks_;
 };
 
-TEST(Nccl, SaysWhatIsMissing) {
+TEST(Nccl, ReportsWhatIsMissing) {
   if (std::getenv("YOKE_NCCL") == nullptr) {  // in a process of its own, which looks for a library that is nowhere
-    std::vector<std::string> argv = this_test_program();
-    argv.emplace_back("--gtest_filter=Nccl.SaysWhatIsMissing");
+    std::vector<std::string> argv = tests::this_test_program();
+    argv.emplace_back("--gtest_filter=Nccl.ReportsWhatIsMissing");
     const Outcome outcome =
         run({.argv = std::move(argv), .environment = {{"YOKE_NCCL", "/no/such/libnccl.so"}}, .timeout = 60_s});
     EXPECT_TRUE(outcome.ok()) << outcome.out;
@@ -72,7 +72,7 @@ TEST_F(NcclTest, NamesItselfAndItsDevice) {
   const auto comm = make_nccl({.id = make_nccl_id()}, Deadline::after(40_s));
   EXPECT_THAT(comm->describe(),
               testing::StartsWith(fmt::format("nccl {} on {} (device 0); ", NcclLibrary::get().version(),
-                                              CudaDriver::get().device_name(0))));
+                                              cuda::CudaDriver::get().device_name(0))));
 }
 
 TEST_F(NcclTest, AnIdThatIsNoneIsInvalid) {
@@ -84,7 +84,7 @@ TEST_F(NcclTest, AnIdThatIsNoneIsInvalid) {
   }
 }
 
-TEST_F(NcclTest, WhoWaitsForARankThatDoesNotComeIsTold) {
+TEST_F(NcclTest, WhoWaitsForARankThatDoesNotComeGetsAnError) {
   try {
     make_nccl({.size = 2, .id = make_nccl_id()}, Deadline::after(1_s));
     FAIL();
@@ -94,7 +94,7 @@ TEST_F(NcclTest, WhoWaitsForARankThatDoesNotComeIsTold) {
 }
 
 // The control communicator's heart knows of a dead rank long before NCCL does.
-TEST_F(NcclTest, WhoeverKnowsSoonerEndsTheWait) {
+TEST_F(NcclTest, ACallerThatKnowsSoonerEndsTheWait) {
   const Instant begin = real_clock().now();
   const auto watch = [] { throw Error(ErrorCode::kConflict, "rank 1 is gone"); };
   try {
@@ -112,12 +112,12 @@ TEST_F(NcclTest, EventsAreUsedAgainInOrder) {
   for (int round = 0; round < 200; ++round) all_reduce_rightly(*comm, numbers);
 }
 
-// Ranks that share one GPU take turns on it, which makes milliseconds of each call: hence fewer cases.
+// Ranks that share one GPU take turns on it, which makes milliseconds of each call, so there are fewer cases.
 TEST_P(NcclRanksTest, PassTheCommonCases) {
   if (const auto part = rank_part()) {
     const auto comm = join(*part);
     DeviceArena arena;
-    CaseOptions options{.bytes_most = 1 << 20,
+    CaseOptions options{.bytes_max = 1 << 20,
                         .every = GetParam() == 1 ? 1U : 7U,
                         .promise = CasePromise::kAnyOrder,
                         .stream = arena.stream(),
@@ -125,7 +125,7 @@ TEST_P(NcclRanksTest, PassTheCommonCases) {
                         .deadline = 20_s};
     EXPECT_THAT(run_communicator_cases(*comm, options), testing::IsEmpty());
     if (GetParam() == 2) {
-      options.stream = Stream::cpu();
+      options.stream = tensor::Stream::cpu();
       options.every = 49;
       EXPECT_THAT(run_communicator_cases(*comm, options), testing::IsEmpty());
     }
@@ -160,4 +160,4 @@ TEST_F(NcclTest, SplitsIntoGroups) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

@@ -1,19 +1,19 @@
 #include "yoke/comm/nccl/operations.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 namespace {
 
-NcclType type_of(DType type) {
+NcclType type_of(tensor::DType type) {
   switch (type) {
-    case DType::kF32:
+    case tensor::DType::kF32:
       return NcclType::kF32;
-    case DType::kBf16:
+    case tensor::DType::kBf16:
       return NcclType::kBf16;
-    case DType::kF16:
+    case tensor::DType::kF16:
       return NcclType::kF16;
-    case DType::kI8:
+    case tensor::DType::kI8:
       return NcclType::kI8;
-    case DType::kI32:
+    case tensor::DType::kI32:
       return NcclType::kI32;
     default:  // check_operation() lets no other type pass
       return NcclType::kF32;
@@ -72,7 +72,7 @@ char* part(void* all, std::size_t bytes, int rank) {
 
 // What a rank keeps for itself is copied by the driver, not sent through NCCL: it may be in place.
 void copy_own(const NcclPlace& at, void* to, const void* from, std::size_t bytes) {
-  if (to != from) cuda_copy(at.device, at.stream, to, from, bytes);
+  if (to != from) cuda::cuda_copy(at.device, at.stream, to, from, bytes);
 }
 
 NcclResult gather(const NcclPlace& at, const Collective& op, std::size_t bytes) {
@@ -122,7 +122,7 @@ NcclResult send_receive(const NcclPlace& at, const Collective& op, std::size_t b
 }  // namespace
 
 NcclResult issue(const NcclPlace& at, const Collective& op) {
-  const std::size_t bytes = op.count * size_of(op.type);
+  const std::size_t bytes = op.count * tensor::size_of(op.type);
   const NcclType type = type_of(op.type);
   switch (op.kind) {
     case CollectiveKind::kAllReduce:
@@ -156,4 +156,4 @@ NcclResult issue(const NcclPlace& at, const Collective& op) {
   return NcclResult::kInvalidArgument;
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

@@ -5,19 +5,19 @@
 #include "yoke/comm/nccl/library.h"
 #include "yoke/cuda/driver.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 
 struct NcclPlace {
   const NcclFunctions& nccl;
-  const CudaDevice& device;
+  const cuda::CudaDevice& device;
   NcclComm comm = nullptr;
   int rank = 0;
   int size = 1;
-  void* word = nullptr;  // four bytes of device memory, for the barrier
-  Stream stream;         // a CUDA stream
+  void* word = nullptr;   // four bytes of device memory, for the barrier
+  tensor::Stream stream;  // a CUDA stream
 };
 
 // kSuccess and kInProgress are both good. Throws what the driver says against a copy of the rank's own part.
 NcclResult issue(const NcclPlace& at, const Collective& operation);
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

@@ -6,7 +6,7 @@
 #include "yoke/comm/communicator.h"
 #include "yoke/cuda/driver.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 
 class PlainNccl {
  public:
@@ -20,10 +20,10 @@ class PlainNccl {
   std::string version() const;                   // "NCCL 2.28.3"
 
  private:
-  CudaDevice device_;
-  CudaStream stream_;
+  cuda::CudaDevice device_;
+  cuda::CudaStream stream_;
   int rank_, size_;
   void* comm_ = nullptr;
 };
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

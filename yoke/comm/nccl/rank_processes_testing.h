@@ -23,7 +23,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/process.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 
 struct RankPart {
   int rank = 0;
@@ -107,4 +107,4 @@ class RankProcesses {
   std::vector<std::unique_ptr<Process>> processes_;
 };
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

@@ -8,7 +8,7 @@
 #include "yoke/base/check.h"
 #include "yoke/base/log.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 namespace {
 
 // Aborting takes milliseconds. What is not done after this is stuck in the driver, and waiting on would only pass the
@@ -19,7 +19,7 @@ bool is_good(NcclResult result) { return result == NcclResult::kSuccess || resul
 
 }  // namespace
 
-NcclSession::NcclSession(std::shared_ptr<const CudaDevice> device)
+NcclSession::NcclSession(std::shared_ptr<const cuda::CudaDevice> device)
     : nccl_(NcclLibrary::get()), device_(std::move(device)), stream_(*device_), word_(*device_, sizeof(int)) {}
 
 NcclResult NcclSession::start(int rank, int size, const std::string& id) {
@@ -51,7 +51,7 @@ void NcclSession::abort() noexcept { end(nccl_.call().abort); }
 void NcclSession::close(Deadline deadline) noexcept {
   try {
     NcclResult state = call(nccl_.call().finalize);
-    PollPause between;
+    cuda::PollPause between;
     while (is_good(state)) {
       state = this->state();
       if (state == NcclResult::kSuccess) return end(nccl_.call().destroy);
@@ -92,4 +92,4 @@ void NcclSession::end(End how) noexcept {
   }
 }
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

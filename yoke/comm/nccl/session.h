@@ -1,7 +1,7 @@
 // One life of an NCCL communicator, from the id to the end, with the stream and the device memory that it needs. A
 // rebuilt communicator is a new session.
 //
-// NCCL frees a communicator in aborting it, whoever still uses it. Therefore the handle is used only under the
+// NCCL frees a communicator in aborting it, no matter who still uses it. Therefore the handle is used only under the
 // session's mutex, in calls that return at once (the communicator does not block), and who ends it takes it out first.
 // abort() may come from any thread; the rest belongs to the owner's. Owned by shared_ptr: an end that NCCL does not
 // come back from keeps its session, instead of the caller.
@@ -14,15 +14,15 @@
 #include "yoke/comm/nccl/library.h"
 #include "yoke/cuda/driver.h"
 
-namespace yoke {
+namespace yoke::comm::nccl {
 
 class NcclSession : public std::enable_shared_from_this<NcclSession> {
  public:
-  explicit NcclSession(std::shared_ptr<const CudaDevice> device);
+  explicit NcclSession(std::shared_ptr<const cuda::CudaDevice> device);
 
-  const CudaDevice& device() const { return *device_; }
-  const CudaStream& stream() const { return stream_; }  // for operations on the CPU stream
-  void* word() const { return word_.data(); }           // for the barrier
+  const cuda::CudaDevice& device() const { return *device_; }
+  const cuda::CudaStream& stream() const { return stream_; }  // for operations on the CPU stream
+  void* word() const { return word_.data(); }                 // for the barrier
 
   // Begins to connect: state() is kInProgress until all ranks have come. Returns what NCCL says against it.
   NcclResult start(int rank, int size, const std::string& id);
@@ -41,11 +41,11 @@ class NcclSession : public std::enable_shared_from_this<NcclSession> {
   void end(End how) noexcept;
 
   const NcclLibrary& nccl_;
-  std::shared_ptr<const CudaDevice> device_;
-  CudaStream stream_;
-  CudaMemory word_;
+  std::shared_ptr<const cuda::CudaDevice> device_;
+  cuda::CudaStream stream_;
+  cuda::CudaMemory word_;
   std::mutex mutex_;
   NcclComm comm_ = nullptr;  // under mutex_; null before the start and after the end
 };
 
-}  // namespace yoke
+}  // namespace yoke::comm::nccl

@@ -10,10 +10,10 @@
 #include "yoke/ops/rope.h"
 #include "yoke/spec/model_catalogue.h"
 
-namespace yoke {
+namespace yoke::models::llama {
 
 struct LlamaConfig {
-  ModelArchitecture architecture = ModelArchitecture::kLlama;
+  spec::ModelArchitecture architecture = spec::ModelArchitecture::kLlama;
   std::int64_t L = 0;        // layers
   std::int64_t C = 0;        // width
   std::int64_t H = 0;        // query heads
@@ -23,7 +23,7 @@ struct LlamaConfig {
   std::int64_t V = 0;        // vocabulary
   std::int64_t context = 0;  // tokens that it was trained for
   float epsilon = 0;
-  Rope rope;
+  ops::Rope rope;
   bool tied = false;  // the head is the embedding
   Bias qkv_bias = Bias::kNone;
   Bias o_bias = Bias::kNone;
@@ -37,11 +37,11 @@ LlamaConfig read_llama_config(const Document& config);
 
 // What a rank of `size` computes. Heads of keys and values that are fewer than the ranks are held by several.
 struct LlamaPart {
-  Range heads;  // of queries
-  Range kv_heads;
-  Range mlp;  // columns of the MLP
+  tensor::Range heads;  // of queries
+  tensor::Range kv_heads;
+  tensor::Range mlp;  // columns of the MLP
 };
 // Error(kInvalid) where the heads or the MLP cannot be divided so; its hint names the numbers of ranks that work.
 LlamaPart part_of(const LlamaConfig& config, int rank, int size);
 
-}  // namespace yoke
+}  // namespace yoke::models::llama

@@ -6,7 +6,7 @@
 #include "yoke/base/error_testing.h"
 #include "yoke/base/json.h"
 
-namespace yoke {
+namespace yoke::models::llama {
 namespace {
 
 std::string config_text(const std::string& architecture, const std::string& more = "") {
@@ -80,11 +80,11 @@ TEST(LlamaConfigTest, RefusesWhatItCannotRun) {
 
 TEST(LlamaPartTest, HeadsThatAreFewerThanRanksAreHeldBySeveral) {
   const LlamaConfig config = read(config_text("LlamaForCausalLM", R"(, "num_key_value_heads": 2)"));
-  EXPECT_EQ(part_of(config, 1, 2).kv_heads, (Range{1, 2}));
-  EXPECT_EQ(part_of(config, 1, 4).kv_heads, (Range{0, 1}));
-  EXPECT_EQ(part_of(config, 2, 4).kv_heads, (Range{1, 2}));
-  EXPECT_EQ(part_of(config, 3, 4).heads, (Range{6, 8}));
-  EXPECT_EQ(part_of(config, 3, 4).mlp, (Range{72, 96}));
+  EXPECT_EQ(part_of(config, 1, 2).kv_heads, (tensor::Range{1, 2}));
+  EXPECT_EQ(part_of(config, 1, 4).kv_heads, (tensor::Range{0, 1}));
+  EXPECT_EQ(part_of(config, 2, 4).kv_heads, (tensor::Range{1, 2}));
+  EXPECT_EQ(part_of(config, 3, 4).heads, (tensor::Range{6, 8}));
+  EXPECT_EQ(part_of(config, 3, 4).mlp, (tensor::Range{72, 96}));
 }
 
 TEST(LlamaPartTest, SizesThatDoNotDivideAreRefusedWithThoseThatDo) {
@@ -99,4 +99,4 @@ TEST(LlamaPartTest, SizesThatDoNotDivideAreRefusedWithThoseThatDo) {
 }
 
 }  // namespace
-}  // namespace yoke
+}  // namespace yoke::models::llama

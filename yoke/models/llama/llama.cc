@@ -3,126 +3,175 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
+#include <thread>
 
 #include "yoke/base/check.h"
+#include "yoke/base/error.h"
 
-namespace yoke {
+namespace yoke::models::llama {
 
-Llama::Llama(const ModelFiles& files, LlamaConfig config, const Mesh& mesh, Backend& ops)
-    : config_(std::move(config)),
+Llama::Llama(const weights::WeightSource& source, LlamaConfig config, const Mesh& mesh, ops::Backend& ops,
+             MakeFeedForward feed_forward)
+    : source_(source),
+      config_(std::move(config)),
       mesh_(mesh),
       part_(part_of(config_, mesh.rank, mesh.size)),
+      layers_here_(mesh.layers_of(config_.L)),
       ops_(ops),
-      loader_(files, mesh, &ops) {
-  llama_weight_bytes(files, config_, mesh.size);  // throws where something is missing
+      feed_forward_(std::move(feed_forward)) {}
+
+// ---- loading
+
+void Llama::load(PartLoader& loader, int step, Layer& layer, Ends& ends) const {
+  if (step == 0) return load_ends(loader, config_, ends);
+  const std::int64_t index = layers_here_.begin + step - 1;
+  layer.feed_forward = feed_forward_(index, mesh_);
+  load_layer(loader, config_, index, layer);
 }
 
 void Llama::load_step() {
   YOKE_CHECK(steps_loaded_ < load_steps(), "all {} steps are done", steps_loaded_);
-  if (steps_loaded_ == 0) {
-    load_ends(loader_, config_, embedding_, head_, norm_);
-  } else {
-    layers_.emplace_back();
-    load_layer(loader_, config_, part_, steps_loaded_ - 1, layers_.back());
-  }
+  const std::jthread reader([this, loaded = steps_loaded_, bytes = bytes_] { read_ahead(loaded, bytes); });
+  PartLoader loader(source_, mesh_, ops_, PartLoader::Mode::kLoad);
+  Layer layer;
+  load(loader, steps_loaded_, layer, ends_);
+  loader.finish();
+  if (steps_loaded_ > 0) layers_.push_back(std::move(layer));
+  bytes_ += loader.bytes();
   ++steps_loaded_;
 }
 
-void Llama::load_ends(PartLoader& loader, const LlamaConfig& config, VocabularyPart& embedding, VocabularyPart& head,
-                      Tensor& norm) {
-  embedding.load(loader, "model.embed_tokens", {config.V, config.C});
-  if (!config.tied) head.load(loader, "lm_head", {config.V, config.C});
-  norm = loader.vector("model.norm.weight", config.C);
+// The disk reads this step and the next ones while this one is packed: page faults alone ask for too little at a time.
+void Llama::read_ahead(int loaded, Bytes bytes) {
+  constexpr Bytes kAhead{std::int64_t{512} << 20};
+  try {
+    while (steps_hinted_ < load_steps() && (steps_hinted_ <= loaded + 1 || hinted_ < bytes + kAhead)) {
+      PartLoader hints(source_, mesh_, ops_, PartLoader::Mode::kHint);
+      Layer layer;
+      Ends ends;
+      load(hints, steps_hinted_++, layer, ends);
+      hinted_ += hints.bytes();
+    }
+  } catch (const Error&) {
+    // Loading meets the same, and reports it.
+  }
 }
 
-void Llama::load_layer(PartLoader& loader, const LlamaConfig& config, const LlamaPart& part, std::int64_t index,
-                       Layer& layer) {
+void load_ends(PartLoader& loader, const LlamaConfig& config, Llama::Ends& ends) {
+  const Mesh& mesh = loader.mesh();
+  const MatrixShape table{config.V, config.C};
+  const bool serves_both = config.tied && mesh.is_last();
+  if (mesh.is_first()) {
+    ends.embedding.load(loader, "model.embed_tokens", table,
+                        serves_both ? ops::MatrixUse::kTableAndHead : ops::MatrixUse::kTable);
+  }
+  if (!mesh.is_last()) return;
+  // With several stages a tied table is held twice: by the first and by the last.
+  if (!(config.tied && mesh.is_first())) {
+    ends.head.load(loader, config.tied ? "model.embed_tokens" : "lm_head", table, ops::MatrixUse::kLinear);
+  }
+  ends.norm = loader.vector("model.norm.weight", config.C);
+}
+
+void load_layer(PartLoader& loader, const LlamaConfig& config, std::int64_t index, Llama::Layer& layer) {
   const std::int64_t C = config.C;
   const std::int64_t D = config.D;
+  const LlamaPart part = part_of(config, loader.mesh().rank, loader.mesh().size);
   const std::string at = fmt::format("model.layers.{}.", index);
-  const Range heads{part.heads.begin * D, part.heads.end * D};
-  const Range kv_heads{part.kv_heads.begin * D, part.kv_heads.end * D};
+  const tensor::Slice heads = tensor::Slice::rows({part.heads.begin * D, part.heads.end * D});
+  const tensor::Slice kv_heads = tensor::Slice::rows({part.kv_heads.begin * D, part.kv_heads.end * D});
   layer.attention_norm = loader.vector(at + "input_layernorm.weight", C);
-  layer.q.load(loader, at + "self_attn.q_proj", {config.H * D, C}, heads, config.qkv_bias);
-  layer.k.load(loader, at + "self_attn.k_proj", {config.Hkv * D, C}, kv_heads, config.qkv_bias);
-  layer.v.load(loader, at + "self_attn.v_proj", {config.Hkv * D, C}, kv_heads, config.qkv_bias);
-  layer.o.load(loader, at + "self_attn.o_proj", {C, config.H * D}, heads, config.o_bias);
+  loader.stack({{at + "self_attn.q_proj", {config.H * D, C}, heads, config.qkv_bias},
+                {at + "self_attn.k_proj", {config.Hkv * D, C}, kv_heads, config.qkv_bias},
+                {at + "self_attn.v_proj", {config.Hkv * D, C}, kv_heads, config.qkv_bias}},
+               ops::MatrixUse::kLinear, layer.qkv);
+  loader.stack({{at + "self_attn.o_proj", {C, config.H * D}, tensor::Slice::columns(heads.range), config.o_bias}},
+               ops::MatrixUse::kLinear, layer.o);
   if (config.qk_norm) {
     layer.q_norm = loader.vector(at + "self_attn.q_norm.weight", D);
     layer.k_norm = loader.vector(at + "self_attn.k_norm.weight", D);
   }
   layer.mlp_norm = loader.vector(at + "post_attention_layernorm.weight", C);
-  layer.gate.load(loader, at + "mlp.gate_proj", {config.F, C}, part.mlp, config.mlp_bias);
-  layer.up.load(loader, at + "mlp.up_proj", {config.F, C}, part.mlp, config.mlp_bias);
-  layer.down.load(loader, at + "mlp.down_proj", {C, config.F}, part.mlp, config.mlp_bias);
+  layer.feed_forward->load(loader, at);
 }
 
-KvCache Llama::allocate_cache(std::int64_t pages, std::int64_t page_tokens, DType type) const {
+KvCache Llama::allocate_cache(const ops::PageRoom& room, tensor::DType type) const {
   KvCache cache;
-  for (std::int64_t layer = 0; layer < config_.L; ++layer) {
-    const Shape shape{pages, part_.kv_heads.size(), page_tokens, config_.D};
-    cache.keys.push_back(ops_.allocate(shape, type));
-    cache.values.push_back(ops_.allocate(shape, type));
+  cache.room = room;
+  const tensor::Shape shape{room.pages, part_.kv_heads.size(), room.page_tokens, config_.D};
+  for (std::int64_t layer = 0; layer < layers_here_.size(); ++layer) {
+    cache.memory.push_back(ops_.allocate(shape, type));
+    cache.memory.push_back(ops_.allocate(shape, type));
+    cache.layers.push_back({cache.memory[cache.memory.size() - 2]->slab(), cache.memory.back()->slab()});
   }
   return cache;
 }
 
-Tensor Llama::forward(const LlamaBatch& batch, const KvCache& cache) const {
+// ---- a step
+
+tensor::Range Llama::vocabulary() const { return mesh_.is_last() ? head().range : tensor::Range{}; }
+
+ops::Slab Llama::forward(const ops::StepBatch& batch, const KvCache& cache, const ops::Slab& x,
+                         ops::StepArena& arena) const {
   YOKE_CHECK_EQ(steps_loaded_, load_steps());
-  const Tensor x = embedding_.embed(ops_, mesh_, batch.ids);  // [T, C]
+  arena.reset();
+  const std::int64_t T = batch.tokens();
+  const std::int64_t H = part_.heads.size();
+  const std::int64_t heads = H + 2 * part_.kv_heads.size();
+  const Activations now{.x = x,
+                        .normed = arena.take({T, config_.C}, tensor::DType::kF32),
+                        .qkv = arena.take({T, heads * config_.D}, tensor::DType::kF32),
+                        .q = arena.take({T, H, config_.D}, tensor::DType::kF32),
+                        .y = arena.take({T, config_.C}, tensor::DType::kF32)};
+  ops_.begin_step(batch, cache.room, config_.rope);
+  if (mesh_.is_first()) ends_.embedding.embed(ops_, mesh_, now.x);
+  const ops::Slab* y = nullptr;  // what the layer before adds to x
+  const ops::StepArena::Mark mark = arena.mark();
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
-    const KvView view{cache.keys[i], cache.values[i], batch.sequences};
-    ops_.add(attention(layer, normed(x, layer.attention_norm), batch, view, config_.windows[i]), x);
-    ops_.add(mlp(layer, normed(x, layer.mlp_norm)), x);
+    const std::int64_t window = config_.windows[static_cast<std::size_t>(layers_here_.begin) + i];
+    ops_.norm(y, now.x, layer.attention_norm->slab(), config_.epsilon, now.normed);
+    attention(layer, cache.layers[i], window, now);
+    ops_.norm(&now.y, now.x, layer.mlp_norm->slab(), config_.epsilon, now.normed);
+    layer.feed_forward->run(ops_, mesh_, arena, now.normed, now.y);
+    mesh_.sum(ops_, now.y);
+    arena.back_to(mark);
+    y = &now.y;
   }
-  return head().logits(ops_, normed(rows_of(x, batch.logit_rows), norm_));
+  if (mesh_.is_last()) return logits(now, batch, arena, y);
+  if (y != nullptr) ops_.add(*y, now.x);
+  return {0, {0, 0}, tensor::DType::kF32};
 }
 
-Tensor Llama::attention(const Layer& layer, const Tensor& x, const LlamaBatch& batch, const KvView& view,
-                        std::int64_t window) const {
-  const std::int64_t T = x.extent(0);
+void Llama::attention(const Layer& layer, const ops::CacheLayer& cache, std::int64_t window,
+                      const Activations& now) const {
+  const std::int64_t T = now.x.extent(0);
   const std::int64_t H = part_.heads.size();
-  const std::int64_t Hkv = part_.kv_heads.size();
   const std::int64_t D = config_.D;
-  Tensor q = layer.q(ops_, x);        // [T, H * D]
-  Tensor k = layer.k(ops_, x);        // [T, Hkv * D]
-  const Tensor v = layer.v(ops_, x);  // [T, Hkv * D]
-  if (config_.qk_norm) {              // of each head
-    q = normed(q.reshaped({T * H, D}), layer.q_norm);
-    k = normed(k.reshaped({T * Hkv, D}), layer.k_norm);
-  }
-  q = q.reshaped({T, H, D});
-  k = k.reshaped({T, Hkv, D});
-  ops_.rotate(q, batch.positions, config_.rope);
-  ops_.rotate(k, batch.positions, config_.rope);
-  ops_.store_kv(k, v.reshaped({T, Hkv, D}), view);
-  ops_.attend(q, view, q, {.scale = 1 / std::sqrt(static_cast<float>(D)), .window = window});
-  return layer.o(ops_, mesh_, q.reshaped({T, H * D}));
+  layer.qkv(ops_, now.normed, now.qkv);
+  ops_.place_heads(now.qkv,
+                   {.heads = H,
+                    .kv_heads = part_.kv_heads.size(),
+                    .width = D,
+                    .q_norm = config_.qk_norm ? &layer.q_norm->slab() : nullptr,
+                    .k_norm = config_.qk_norm ? &layer.k_norm->slab() : nullptr,
+                    .epsilon = config_.epsilon},
+                   cache, now.q);
+  ops_.attend(now.q, cache, now.q, {.scale = 1 / std::sqrt(static_cast<float>(D)), .window = window});
+  layer.o(ops_, now.q.reshaped({T, H * D}), now.y);
+  mesh_.sum(ops_, now.y);
 }
 
-Tensor Llama::mlp(const Layer& layer, const Tensor& x) const {
-  const Tensor gate = layer.gate(ops_, x);
-  ops_.swiglu(gate, layer.up(ops_, x), gate);
-  return layer.down(ops_, mesh_, gate);
+ops::Slab Llama::logits(const Activations& now, const ops::StepBatch& batch, ops::StepArena& arena,
+                        const ops::Slab* y) const {
+  const std::int64_t rows = std::ssize(batch.logit_rows);
+  const ops::Slab picked = arena.take({rows, config_.C}, tensor::DType::kF32);
+  const ops::Slab logits = arena.take({rows, head().range.size()}, tensor::DType::kF32);
+  ops_.norm(y, now.x, ends_.norm->slab(), config_.epsilon, now.normed);
+  states_ = now.normed;
+  ops_.pick_rows(now.normed, picked);
+  head().table(ops_, picked, logits);
+  return logits;
 }
 
-Tensor Llama::normed(const Tensor& x, const Tensor& weight) const {
-  Tensor y = ops_.allocate(x.shape(), DType::kF32);
-  ops_.rms_norm(x, weight, config_.epsilon, y);
-  return y;
-}
-
-Tensor Llama::rows_of(const Tensor& x, const std::vector<std::int64_t>& rows) const {
-  if (std::ssize(rows) == x.extent(0)) return x;
-  ops_.wait();
-  Tensor some = ops_.allocate({std::ssize(rows), x.extent(1)}, DType::kF32);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::memcpy(some.mutable_row<float>(static_cast<std::int64_t>(i)), x.row<float>(rows[i]),
-                static_cast<std::size_t>(x.extent(1)) * sizeof(float));
-  }
-  return some;
-}
-
-}  // namespace yoke
+}  // namespace yoke::models::llama

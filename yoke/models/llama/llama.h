@@ -1,95 +1,105 @@
-// A language model of the Llama kind, split over the ranks of a mesh by heads and MLP columns (parallel.h); the head by
-// vocabulary. It reads as the paper does:
+// A decoder of the Llama kind, split over the ranks of a mesh by heads and MLP columns (parallel.h), the head by
+// vocabulary, layers by stages. It reads as the paper does:
 //
 //   x = embed(ids)
 //   in each layer:  x += o(attend(rope(q(norm(x))), rope(k(norm(x))), v(norm(x))))
-//                   x += down(silu(gate(norm(x))) * up(norm(x)))
+//                   x += feed_forward(norm(x))
 //   logits = head(norm(x))
 //
-// Loading goes in steps, so that ranks can keep pace and a newcomer can catch up. The weights stay when the group is
-// rebuilt: join() gives the new communicator. One thread owns it.
+// What a family has after attention it gives as a FeedForward for each layer: the dense MLP of Llama, or experts. One
+// thread owns it.
 #pragma once
+#include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "yoke/models/language_model.h"
 #include "yoke/models/llama/config.h"
-#include "yoke/models/parallel.h"
-#include "yoke/ops/backend.h"
+#include "yoke/models/llama/feed_forward.h"
 
-namespace yoke {
+namespace yoke::models::llama {
 
-// Keys and values of all layers, this rank's heads: pages that sequences share (ops/kv_view.h).
-struct KvCache {
-  std::vector<Tensor> keys, values;  // of each layer [pages, Hkv, page tokens, D]
-};
+using MakeFeedForward = std::function<std::unique_ptr<FeedForward>(std::int64_t layer, const Mesh& mesh)>;
 
-// What one step computes: the fresh tokens of some sequences, one after the other.
-struct LlamaBatch {
-  std::vector<std::int32_t> ids;         // [T]
-  std::vector<std::int64_t> positions;   // [T]
-  std::vector<KvSequence> sequences;     // whose fresh tokens these are
-  std::vector<std::int64_t> logit_rows;  // which of the T rows need logits, ascending
-};
-
-class Llama {
+class Llama final : public LanguageModel {
  public:
-  // Checks that all weights are there and can be split so; reads none.
-  Llama(const ModelFiles& files, LlamaConfig config, const Mesh& mesh, Backend& ops);
+  Llama(const weights::WeightSource& source, LlamaConfig config, const Mesh& mesh, ops::Backend& ops,
+        MakeFeedForward feed_forward);
 
-  const LlamaConfig& config() const { return config_; }
-  const LlamaPart& part() const { return part_; }
+  int load_steps() const override { return static_cast<int>(layers_here_.size()) + 1; }
+  int steps_loaded() const override { return steps_loaded_; }
+  Bytes bytes_loaded() const override { return bytes_; }
+  void load_step() override;
 
-  int load_steps() const { return static_cast<int>(config_.L) + 1; }
-  int steps_loaded() const { return steps_loaded_; }
-  Bytes bytes_loaded() const { return loader_.bytes(); }
-  void load_step();
+  void join(const MeshGroups& groups) override { mesh_.groups = groups; }
+  KvCache allocate_cache(const ops::PageRoom& room, tensor::DType type) const override;
 
-  void join(Communicator& comm) { mesh_.comm = &comm; }
+  tensor::Range vocabulary() const override;
+  ops::Slab states() const override { return states_; }
+  ops::Slab forward(const ops::StepBatch& batch, const KvCache& cache, const ops::Slab& x,
+                    ops::StepArena& arena) const override;
 
-  KvCache allocate_cache(std::int64_t pages, std::int64_t page_tokens, DType type) const;
-
-  Range vocabulary() const { return head().range(); }  // the tokens whose logits this rank has
-  // [logit rows, vocabulary().size()], f32.
-  Tensor forward(const LlamaBatch& batch, const KvCache& cache) const;
+  struct Layer {
+    std::unique_ptr<ops::SlabMemory> attention_norm, mlp_norm, q_norm, k_norm;
+    LoadedStack qkv, o;
+    std::unique_ptr<FeedForward> feed_forward;
+  };
+  struct Ends {
+    VocabularyPart embedding, head;
+    std::unique_ptr<ops::SlabMemory> norm;
+  };
 
  private:
-  struct Layer {
-    Tensor attention_norm, mlp_norm, q_norm, k_norm;
-    ColumnLinear q, k, v, gate, up;
-    RowLinear o, down;
+  // The activations of a step.
+  struct Activations {
+    ops::Slab x, normed, qkv, q, y;
   };
-  friend Bytes llama_weight_bytes(const ModelFiles&, const LlamaConfig&, int);
-  friend std::vector<int> llama_rank_counts(const ModelFiles&, const LlamaConfig&, int);
+  void attention(const Layer& layer, const ops::CacheLayer& cache, std::int64_t window, const Activations& now) const;
+  ops::Slab logits(const Activations& now, const ops::StepBatch& batch, ops::StepArena& arena,
+                   const ops::Slab* y) const;
+  void load(PartLoader& loader, int step, Layer& layer, Ends& ends) const;
+  void read_ahead(int loaded, Bytes bytes);
+  const VocabularyPart& head() const { return config_.tied && mesh_.is_first() ? ends_.embedding : ends_.head; }
 
-  static void load_layer(PartLoader& loader, const LlamaConfig& config, const LlamaPart& part, std::int64_t index,
-                         Layer& layer);
-  static void load_ends(PartLoader& loader, const LlamaConfig& config, VocabularyPart& embedding, VocabularyPart& head,
-                        Tensor& norm);
-  const VocabularyPart& head() const { return config_.tied ? embedding_ : head_; }
-
-  Tensor normed(const Tensor& x, const Tensor& weight) const;
-  Tensor attention(const Layer& layer, const Tensor& x, const LlamaBatch& batch, const KvView& view,
-                   std::int64_t window) const;
-  Tensor mlp(const Layer& layer, const Tensor& x) const;
-  Tensor rows_of(const Tensor& x, const std::vector<std::int64_t>& rows) const;
-
+  const weights::WeightSource& source_;
   LlamaConfig config_;
   Mesh mesh_;
   LlamaPart part_;
-  Backend& ops_;
-  PartLoader loader_;
+  tensor::Range layers_here_;
+  ops::Backend& ops_;
+  MakeFeedForward feed_forward_;
+  mutable ops::Slab states_{0, {0, 0}, tensor::DType::kF32};  // of the last step
+  Bytes bytes_;
   int steps_loaded_ = 0;
-  VocabularyPart embedding_, head_;
-  Tensor norm_;
+  Bytes hinted_;
+  int steps_hinted_ = 0;  // that the source was asked to read ahead
+  Ends ends_;
   std::vector<Layer> layers_;
 };
 
-// What each of `ranks` ranks holds, of the largest part: by the files' headers alone. Error where they cannot share the
-// model so.
-Bytes llama_weight_bytes(const ModelFiles& files, const LlamaConfig& config, int ranks);
-Bytes llama_cache_bytes_per_token(const LlamaConfig& config, int ranks, DType type);
-// The numbers of ranks, up to `most`, that can share the model.
-std::vector<int> llama_rank_counts(const ModelFiles& files, const LlamaConfig& config, int most);
+// What a mesh's rank loads: of one layer, and of what lies before and after all of them.
+void load_layer(PartLoader& loader, const LlamaConfig& config, std::int64_t index, Llama::Layer& layer);
+void load_ends(PartLoader& loader, const LlamaConfig& config, Llama::Ends& ends);
 
-}  // namespace yoke
+class LlamaOutline : public ModelOutline {
+ public:
+  explicit LlamaOutline(LlamaConfig config, std::string family = "llama");
+
+  const LanguageFacts& facts() const override { return facts_; }
+  void check_split(int ranks) const override { part_of(config_, 0, ranks); }
+  Bytes weight_bytes(const weights::WeightSource& source, const Mesh& mesh, const ops::Backend& ops) const override;
+  Bytes cache_bytes_per_token(const Mesh& mesh, tensor::DType type) const override;
+  std::size_t arena_bytes(const StepLimits& limits, const Mesh& mesh) const override;
+  std::unique_ptr<LanguageModel> make(const weights::WeightSource& source, const Mesh& mesh,
+                                      ops::Backend& ops) const override;
+
+ protected:
+  // The dense MLP, where a family does not say otherwise.
+  virtual std::unique_ptr<FeedForward> feed_forward(std::int64_t layer, const Mesh& mesh) const;
+  void try_layer(const weights::WeightSource& source, const Mesh& mesh, const ops::Backend& ops) const override;
+
+  LlamaConfig config_;
+  LanguageFacts facts_;
+};
+
+}  // namespace yoke::models::llama

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-namespace yoke::ref {
+namespace yoke::ops::ref {
 
 // Sixteen running sums, then their sum from first to last. One running sum would be more obvious, but each addition
 // would wait for the one before: this is several times as fast and also more exact.
@@ -20,4 +20,4 @@ inline float dot(const float* a, const float* b, std::int64_t count) {
   return sum;
 }
 
-}  // namespace yoke::ref
+}  // namespace yoke::ops::ref

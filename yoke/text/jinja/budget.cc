@@ -5,7 +5,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/interrupt.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 void Budget::look() const {
   if (steps_ > limits_.steps) {
@@ -18,4 +18,4 @@ void Budget::refuse_size() const {
   throw Error(ErrorCode::kExhausted, fmt::format("it makes a text of more than {} bytes", limits_.text_bytes));
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 struct Limits {
   std::uint64_t steps = 20'000'000;   // a second or two; a chat of a thousand messages needs some 200,000
@@ -41,4 +41,4 @@ class Budget {
   std::uint64_t steps_ = 0;
 };
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

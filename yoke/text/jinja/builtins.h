@@ -4,7 +4,7 @@
 
 #include "yoke/text/jinja/interpreter.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 using Builtin = Value (*)(Interpreter& interpreter, const Arguments& arguments);
 using BuiltinTest = bool (*)(Interpreter& interpreter, const Arguments& arguments);
@@ -40,4 +40,4 @@ const MarkedText& text_argument(Interpreter& interpreter, const Arguments& argum
 std::int64_t integer_argument(Interpreter& interpreter, const Arguments& arguments, std::size_t position,
                               std::string_view name, std::int64_t otherwise);
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

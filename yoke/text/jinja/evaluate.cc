@@ -8,7 +8,7 @@
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/jinja/interpreter.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 Value Interpreter::evaluate_known(const Expression& expression, Scope& scope) {
   const auto part = [&](std::size_t index) { return evaluate(*expression.parts[index], scope); };
@@ -17,10 +17,11 @@ Value Interpreter::evaluate_known(const Expression& expression, Scope& scope) {
       return expression.literal;
     case Expression::Kind::kName:
       return evaluate_name(expression, scope);
-    case Expression::Kind::kList: {
+    case Expression::Kind::kList:
+    case Expression::Kind::kTuple: {
       std::vector<Value> items;
       for (std::size_t i = 0; i < expression.parts.size(); ++i) items.push_back(part(i));
-      return list(std::move(items));
+      return list(std::move(items), expression.kind == Expression::Kind::kTuple ? ListKind::kTuple : ListKind::kList);
     }
     case Expression::Kind::kMap:
       return evaluate_map(expression, scope);
@@ -288,4 +289,4 @@ Value Interpreter::item(const Value& value, const Value& key) {
   return list ? list->items[place] : text(whole->slice(places[place], places[place + 1] - places[place]));
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

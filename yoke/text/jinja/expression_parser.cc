@@ -4,7 +4,7 @@
 
 #include "yoke/text/jinja/parser.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 using Kind = Expression::Kind;
@@ -93,4 +93,4 @@ ExpressionPtr parse_expression(TokenReader& reader) {
   return make_expression(Kind::kConditional, line, "", std::move(condition), std::move(value), std::move(otherwise));
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

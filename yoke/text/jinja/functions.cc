@@ -10,7 +10,7 @@
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 const Value& operand(Interpreter& interpreter, const Arguments& arguments) {
@@ -111,7 +111,7 @@ Value make_map(Interpreter& interpreter, const Arguments& arguments) {
 }
 
 Value range(Interpreter& interpreter, const Arguments& arguments) {
-  constexpr std::size_t kItemsMost = 1'000'000;
+  constexpr std::size_t kMaxItems = 1'000'000;
   const bool one = arguments.positional.size() == 1;
   const std::int64_t start = one ? 0 : integer_argument(interpreter, arguments, 0, "start", 0);
   const std::int64_t stop = integer_argument(interpreter, arguments, one ? 0 : 1, "stop", 0);
@@ -119,7 +119,7 @@ Value range(Interpreter& interpreter, const Arguments& arguments) {
   if (step == 0) interpreter.refuse("the step of a range cannot be 0");
   std::vector<Value> numbers;
   for (std::int64_t i = start; step > 0 ? i < stop : i > stop;) {
-    if (numbers.size() >= kItemsMost) interpreter.refuse("a range is too long");
+    if (numbers.size() >= kMaxItems) interpreter.refuse("a range is too long");
     interpreter.spend(1);
     numbers.push_back(Value::integer(i));
     if (__builtin_add_overflow(i, step, &i)) break;
@@ -184,4 +184,4 @@ Builtin find_function(std::string_view name) {
   return found == kFunctions.end() ? nullptr : found->second;
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

@@ -8,7 +8,7 @@
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/jinja/lexer.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 const Value* Arguments::find(std::size_t position, std::string_view name) const {
   if (position < positional.size()) return &positional[position];
@@ -44,7 +44,7 @@ void Interpreter::set(const std::string& name, Value value, Scope& scope) {
 class Interpreter::Depth {
  public:
   explicit Depth(Interpreter& interpreter) : interpreter_(interpreter) {
-    if (interpreter_.depth_ >= interpreter_.depth_most_) interpreter_.refuse("it recurses too deep");
+    if (interpreter_.depth_ >= interpreter_.depth_max_) interpreter_.refuse("it recurses too deep");
     ++interpreter_.depth_;
   }
   ~Depth() { --interpreter_.depth_; }
@@ -63,9 +63,9 @@ Value Interpreter::text(MarkedText text) {
   return Value::text(std::move(text));
 }
 
-Value Interpreter::list(std::vector<Value> items) {
+Value Interpreter::list(std::vector<Value> items, ListKind kind) {
   spend(1 + Budget::kItemSteps * items.size());
-  return Value::list(std::move(items));
+  return Value::list(std::move(items), kind);
 }
 
 Value Interpreter::map(std::vector<std::pair<Value, Value>> entries) {
@@ -274,7 +274,7 @@ void Interpreter::set_parameters(const Macro& macro, const Arguments& arguments,
   if (macro.takes_more) {
     const std::size_t taken = std::min(count, arguments.positional.size());
     const auto rest = arguments.positional.begin() + static_cast<std::ptrdiff_t>(taken);
-    set("varargs", list({rest, arguments.positional.end()}), inner);
+    set("varargs", list({rest, arguments.positional.end()}, ListKind::kTuple), inner);
   }
   if (macro.takes_more_named) set("kwargs", map(std::move(more_named)), inner);
 }
@@ -302,4 +302,4 @@ Value Interpreter::evaluate(const Expression& expression, Scope& scope) {
   return evaluate_known(expression, scope);
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

@@ -9,7 +9,7 @@
 
 #include "yoke/text/jinja/syntax.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 struct Arguments {
   Value subject;  // of a filter, a test or a method
@@ -30,7 +30,7 @@ class Interpreter {
  public:
   // The clock is what strftime_now prints. All must live as long.
   Interpreter(const Block& program, const std::string& name, const Limits& limits, const std::tm& clock)
-      : program_(program), name_(name), depth_most_(limits.depth), clock_(clock), budget_(limits) {}
+      : program_(program), name_(name), depth_max_(limits.depth), clock_(clock), budget_(limits) {}
 
   MarkedText run(const Map& variables);
 
@@ -41,7 +41,7 @@ class Interpreter {
   void check_size(std::size_t bytes) const { budget_.check_size(bytes); }
   // Values of one's own are charged for, and not too long.
   Value text(MarkedText text);
-  Value list(std::vector<Value> items);
+  Value list(std::vector<Value> items, ListKind kind = ListKind::kList);
   Value map(std::vector<std::pair<Value, Value>> entries);
   // What a loop over it sees: items, keys, characters; nothing for undefined.
   std::vector<Value> iterate(const Value& value);
@@ -87,7 +87,7 @@ class Interpreter {
 
   const Block& program_;
   const std::string& name_;
-  const int depth_most_;
+  const int depth_max_;
   const std::tm& clock_;
   Scope root_;
   Budget budget_;
@@ -95,4 +95,4 @@ class Interpreter {
   int line_ = 0;
 };
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

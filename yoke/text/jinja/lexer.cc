@@ -10,7 +10,7 @@
 #include "yoke/base/text.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 constexpr std::string_view kBlank = " \t\n\r\f\v";
@@ -282,4 +282,4 @@ void refuse(const std::string& name, int line, std::string_view why) {
 
 std::vector<Token> read_tokens(std::string_view source, const std::string& name) { return Lexer(source, name).run(); }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 struct Token {
   enum class Kind {
@@ -32,4 +32,4 @@ std::vector<Token> read_tokens(std::string_view source, const std::string& name)
 // kInvalid: "chat template, line 12: …"
 [[noreturn]] void refuse(const std::string& name, int line, std::string_view why);
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

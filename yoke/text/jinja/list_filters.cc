@@ -9,7 +9,7 @@
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 Value length(Interpreter& interpreter, const Arguments& arguments) {
@@ -130,7 +130,7 @@ Value map_items(Interpreter& interpreter, const Arguments& arguments) {
 
 bool is_true(const Value* argument) { return argument && argument->truth(); }
 
-// Upper and lower case are the same to filters that compare, unless they are told otherwise.
+// Upper and lower case are the same to filters that compare, unless they are set otherwise.
 Value folded(Interpreter& interpreter, const Value& value, bool case_sensitive) {
   if (case_sensitive || !value.as_text()) return value;
   return interpreter.filter("lower", {.subject = value});
@@ -261,4 +261,4 @@ Builtin find_list_filter(std::string_view name) {
   return found == kFilters.end() ? nullptr : found->second;
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

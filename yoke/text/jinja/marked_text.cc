@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 MarkedText::MarkedText(std::string text, Origin origin) : text_(std::move(text)) {
   if (!text_.empty()) runs_.push_back({text_.size(), origin});
@@ -55,4 +55,4 @@ std::vector<Segment> MarkedText::segments() const {
   return segments;
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

@@ -9,7 +9,7 @@
 
 #include "yoke/text/segment.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 class MarkedText {
  public:
@@ -33,4 +33,4 @@ class MarkedText {
   std::vector<Run> runs_;  // neighbours differ, and the last ends with the text
 };
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

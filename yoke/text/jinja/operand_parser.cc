@@ -7,7 +7,7 @@
 #include "yoke/base/text.h"
 #include "yoke/text/jinja/parser.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 using Kind = Expression::Kind;
@@ -107,7 +107,7 @@ ExpressionPtr parse_postfix(TokenReader& reader, ExpressionPtr subject) {
 }
 
 ExpressionPtr parse_parenthesis(TokenReader& reader) {
-  auto tuple = std::make_unique<Expression>(Expression{.kind = Kind::kList, .line = reader.line()});
+  auto tuple = std::make_unique<Expression>(Expression{.kind = Kind::kTuple, .line = reader.line()});
   bool is_tuple = reader.looking_at_operator(")");
   while (!reader.take_operator(")")) {
     tuple->parts.push_back(parse_expression(reader));
@@ -254,4 +254,4 @@ ExpressionPtr parse_filter_chain(TokenReader& reader, ExpressionPtr subject) {
 
 ExpressionPtr parse_operand(TokenReader& reader) { return parse_filters(reader, parse_signed(reader)); }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

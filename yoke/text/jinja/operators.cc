@@ -7,7 +7,7 @@
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 // Python rounds towards negative infinity, C towards zero.
@@ -83,11 +83,11 @@ Value repeat(Interpreter& interpreter, const MarkedText& text, std::int64_t coun
 Value operate(Interpreter& interpreter, std::string_view name, const Value& left, const Value& right) {
   if (name == "~") return join(interpreter, print(left, interpreter.budget()), print(right, interpreter.budget()));
   if (name == "+" && left.as_text() && right.as_text()) return join(interpreter, *left.as_text(), *right.as_text());
-  if (name == "+" && left.as_list() && right.as_list()) {
+  if (name == "+" && left.as_list() && right.as_list() && left.as_list()->kind == right.as_list()->kind) {
     interpreter.spend(left.as_list()->items.size() + right.as_list()->items.size());
     std::vector<Value> items = left.as_list()->items;
     items.insert(items.end(), right.as_list()->items.begin(), right.as_list()->items.end());
-    return interpreter.list(std::move(items));
+    return interpreter.list(std::move(items), left.as_list()->kind);
   }
   if (name == "*" && left.as_text() && right.as_integer()) {
     return repeat(interpreter, *left.as_text(), *right.as_integer());
@@ -185,7 +185,7 @@ Value slice(Interpreter& interpreter, const Value& value, const Value& start, co
   } else {
     for (std::int64_t i = begin; i > end; i += std::max(stride, -count)) keep(i);
   }
-  return whole_text ? interpreter.text(std::move(part)) : interpreter.list(std::move(kept));
+  return whole_text ? interpreter.text(std::move(part)) : interpreter.list(std::move(kept), value.as_list()->kind);
 }
 
 const MarkedText& text_subject(Interpreter& interpreter, const Arguments& arguments) {
@@ -211,4 +211,4 @@ std::int64_t integer_argument(Interpreter& interpreter, const Arguments& argumen
   return *value->as_integer();
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

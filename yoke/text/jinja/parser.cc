@@ -7,7 +7,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 using StatementKind = Statement::Kind;
@@ -85,14 +85,14 @@ Statement parse_for(TokenReader& reader) {
   return statement;
 }
 
-// One value, or several with commas: a list, as in `set a, b = 1, 2`.
+// One value, or several with commas: a tuple, as in `set a, b = 1, 2`.
 ExpressionPtr parse_values(TokenReader& reader) {
   ExpressionPtr first = parse_expression(reader);
   if (!reader.looking_at_operator(",")) return first;
-  auto list = std::make_unique<Expression>(Expression{.kind = Expression::Kind::kList, .line = first->line});
-  list->parts.push_back(std::move(first));
-  while (reader.take_operator(",")) list->parts.push_back(parse_expression(reader));
-  return list;
+  auto tuple = std::make_unique<Expression>(Expression{.kind = Expression::Kind::kTuple, .line = first->line});
+  tuple->parts.push_back(std::move(first));
+  while (reader.take_operator(",")) tuple->parts.push_back(parse_expression(reader));
+  return tuple;
 }
 
 ExpressionPtr block_body(TokenReader& reader) {
@@ -206,4 +206,4 @@ Statement parse_block_statement(TokenReader& reader) {
 
 Block parse_template(TokenReader& reader) { return parse_until(reader, {}); }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

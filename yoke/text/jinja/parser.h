@@ -10,7 +10,7 @@
 #include "yoke/text/jinja/lexer.h"
 #include "yoke/text/jinja/syntax.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 // The tokens with a place in them, and how deep the parser is: a template of a million brackets must not use up the
 // stack.
@@ -54,7 +54,7 @@ class TokenReader {
   };
 
  private:
-  static constexpr int kDepthMost = 250;
+  static constexpr int kMaxDepth = 250;
   std::vector<Token> tokens_;
   std::string name_;
   std::size_t at_ = 0;
@@ -77,4 +77,4 @@ ExpressionPtr make_expression(Expression::Kind kind, int line, std::string name,
   return made;
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

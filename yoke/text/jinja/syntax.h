@@ -9,7 +9,7 @@
 
 #include "yoke/text/jinja/value.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 struct Expression;
 using ExpressionPtr = std::unique_ptr<const Expression>;
@@ -19,6 +19,7 @@ struct Expression {
     kLiteral,      // literal
     kName,         // name
     kList,         // parts
+    kTuple,        // parts
     kMap,          // parts: key, value, key, value, …
     kAttribute,    // parts[0].name
     kItem,         // parts[0][parts[1]]
@@ -91,4 +92,4 @@ struct Statement {
   std::unique_ptr<Macro> macro = {};
 };
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

@@ -6,7 +6,7 @@
 #include "yoke/text/jinja/lexer.h"
 #include "yoke/text/jinja/parser.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 Template Template::parse(std::string_view source, std::string name) {
   if (find_invalid_utf8(source)) throw Error(ErrorCode::kInvalid, name + " is not UTF-8");
@@ -19,4 +19,4 @@ MarkedText Template::render(const Value& variables, const std::tm& clock, const 
   return Interpreter(*program_, name_, limits, clock).run(*variables.as_map());
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

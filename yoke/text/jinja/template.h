@@ -15,7 +15,7 @@
 
 #include "yoke/text/jinja/interpreter.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 class Template {
  public:
@@ -32,4 +32,4 @@ class Template {
   std::string name_;
 };
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

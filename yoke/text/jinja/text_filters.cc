@@ -11,7 +11,7 @@
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 // Filters take what is no text too, and print it first.
@@ -241,4 +241,4 @@ Builtin find_text_filter(std::string_view name) {
   return found == kFilters.end() ? nullptr : found->second;
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

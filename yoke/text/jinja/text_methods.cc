@@ -9,7 +9,7 @@
 #include "yoke/text/jinja/builtins.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 enum class Ends { kBoth, kStart, kEnd };
@@ -256,7 +256,7 @@ Value map_entries(Interpreter& interpreter, const Arguments& arguments) {
   std::vector<Value> all;
   for (const auto& [key, value] : arguments.subject.as_map()->entries) {
     if (kKeys && kValues) {
-      all.push_back(interpreter.list({key, value}));
+      all.push_back(interpreter.list({key, value}, ListKind::kTuple));
     } else {
       all.push_back(kKeys ? key : value);
     }
@@ -313,4 +313,4 @@ Builtin find_map_method(std::string_view name) {
   return found == kMethods.end() ? nullptr : found->second;
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

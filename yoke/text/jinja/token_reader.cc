@@ -3,7 +3,7 @@
 #include "yoke/base/text.h"
 #include "yoke/text/jinja/parser.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 Token TokenReader::take() {
   Token token = peek();
@@ -52,9 +52,9 @@ bool TokenReader::has_mentioned(std::string_view name, std::size_t begin) const 
 }
 
 void TokenReader::Level::deeper() {
-  if (reader_.depth_ >= kDepthMost) reader_.refuse_here(fmt::format("nested more than {} deep", kDepthMost));
+  if (reader_.depth_ >= kMaxDepth) reader_.refuse_here(fmt::format("nested more than {} deep", kMaxDepth));
   ++reader_.depth_;
   ++levels_;
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

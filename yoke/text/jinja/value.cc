@@ -8,13 +8,13 @@
 #include "yoke/base/error.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 int depth_over(int deepest) {
-  if (deepest >= Value::kDepthMost) {
+  if (deepest >= Value::kMaxDepth) {
     throw Error(ErrorCode::kInvalid,
-                fmt::format("lists and maps are nested more than {} deep, or hold a namespace", Value::kDepthMost));
+                fmt::format("lists and maps are nested more than {} deep, or hold a namespace", Value::kMaxDepth));
   }
   return deepest + 1;
 }
@@ -31,8 +31,8 @@ Value number_from(const std::string& text) {
 }
 
 bool equal_lists(const List& a, const List& b, Budget& budget) {
-  return std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(),
-                    [&](const Value& x, const Value& y) { return equal(x, y, budget); });
+  return a.kind == b.kind && std::equal(a.items.begin(), a.items.end(), b.items.begin(), b.items.end(),
+                                        [&](const Value& x, const Value& y) { return equal(x, y, budget); });
 }
 
 bool equal_maps(const Map& a, const Map& b, Budget& budget) {
@@ -68,10 +68,10 @@ const Value* Map::find(const Value& key) const {
 
 Value Value::text(MarkedText value) { return Value(std::make_shared<const MarkedText>(std::move(value))); }
 
-Value Value::list(std::vector<Value> items) {
+Value Value::list(std::vector<Value> items, ListKind kind) {
   int deepest = 0;
   for (const Value& item : items) deepest = std::max(deepest, item.depth());
-  return Value(std::make_shared<const List>(List{std::move(items), depth_over(deepest)}));
+  return Value(std::make_shared<const List>(List{std::move(items), depth_over(deepest), kind}));
 }
 
 Value Value::map(std::vector<std::pair<Value, Value>> entries) {
@@ -128,7 +128,7 @@ int Value::depth() const {
   if (const List* list = as_list()) return list->depth;
   if (const Map* map = as_map()) return map->depth;
   // A namespace inside a list could come to hold that list; a method holds its receiver.
-  if (as_namespace()) return kDepthMost;
+  if (as_namespace()) return kMaxDepth;
   if (const Function* function = as_function()) return function->receiver ? function->receiver->depth() : 0;
   return 0;
 }
@@ -168,7 +168,7 @@ int compare(const Value& a, const Value& b, Budget& budget) {
     budget.spend(steps_of(*x, *y));
     return x->text().compare(y->text());
   }
-  if (const auto* x = a.as_list(), *y = b.as_list(); x && y) {
+  if (const auto* x = a.as_list(), *y = b.as_list(); x && y && x->kind == y->kind) {
     for (std::size_t i = 0; i < x->items.size() && i < y->items.size(); ++i) {
       if (!equal(x->items[i], y->items[i], budget)) return compare(x->items[i], y->items[i], budget);
     }
@@ -177,4 +177,4 @@ int compare(const Value& a, const Value& b, Budget& budget) {
   throw Error(ErrorCode::kInvalid, fmt::format("{} and {} have no order", a.kind(), b.kind()));
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

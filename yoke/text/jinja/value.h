@@ -15,7 +15,7 @@
 #include "yoke/text/jinja/budget.h"
 #include "yoke/text/jinja/marked_text.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 
 class Value;
 struct Macro;
@@ -24,9 +24,11 @@ struct Undefined {
   std::string name;  // what was asked for, for the message when it is used
 };
 struct None {};
+enum class ListKind { kList, kTuple };
 struct List {
   std::vector<Value> items;
   int depth = 1;
+  ListKind kind = ListKind::kList;
 };
 struct Map {
   std::vector<std::pair<Value, Value>> entries;  // in the order written; keys are texts, numbers or none
@@ -48,7 +50,7 @@ struct Function {
 
 class Value {
  public:
-  static constexpr int kDepthMost = 80;  // parsed JSON is at most 64 deep
+  static constexpr int kMaxDepth = 80;  // parsed JSON is at most 64 deep
 
   Value() : data_(Undefined{}) {}
   static Value undefined(std::string name) { return Value(Undefined{std::move(name)}); }
@@ -59,7 +61,7 @@ class Value {
   static Value text(MarkedText value);
   static Value text(std::string value, Origin origin) { return text(MarkedText(std::move(value), origin)); }
   // kInvalid where they are too deep, or hold a namespace.
-  static Value list(std::vector<Value> items);
+  static Value list(std::vector<Value> items, ListKind kind = ListKind::kList);
   static Value map(std::vector<std::pair<Value, Value>> entries);
   static Value name_space(Namespace entries);
   static Value function(Function function);
@@ -108,7 +110,7 @@ bool equal(const Value& a, const Value& b, Budget& budget);
 // Negative, zero or positive. kInvalid where the two have no order.
 int compare(const Value& a, const Value& b, Budget& budget);
 
-// As Python prints it: texts as they are, True, None, ['a', 1].
+// As Python prints it: texts as they are, True, None, ['a', 1], (1,).
 MarkedText print(const Value& value, Budget& budget);
 struct JsonStyle {
   int indent = -1;  // 0 or more: one line for each value
@@ -120,4 +122,4 @@ struct JsonStyle {
 // As Python's json.dumps. Marked with the weakest origin.
 MarkedText to_json(const Value& value, JsonStyle style, Budget& budget);
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja

@@ -8,7 +8,7 @@
 #include "yoke/text/jinja/value.h"
 #include "yoke/text/unicode.h"
 
-namespace yoke::jinja {
+namespace yoke::text::jinja {
 namespace {
 
 // As Python's repr: 1.0, 1e+16, inf.
@@ -62,12 +62,14 @@ class Printer {
   }
 
   void print_list(const List& list) {
-    write("[");
+    const bool is_tuple = list.kind == ListKind::kTuple;
+    write(is_tuple ? "(" : "[");
     for (std::size_t i = 0; i < list.items.size(); ++i) {
       if (i > 0) write(", ");
       print_inside(list.items[i]);
     }
-    write("]");
+    if (is_tuple) write(list.items.size() == 1 ? ",)" : ")");
+    if (!is_tuple) write("]");
   }
 
   void print_map(const Map& map) {
@@ -232,4 +234,4 @@ MarkedText to_json(const Value& value, JsonStyle style, Budget& budget) {
   return writer.take();
 }
 
-}  // namespace yoke::jinja
+}  // namespace yoke::text::jinja
