@@ -111,6 +111,16 @@ TEST(Racks, AJobOfSlurmIsTheClusterAndAFileOfOtherNodesIsNotUsed) {
   EXPECT_THAT(outcome.out, HasSubstr("nowhere-4"));
 }
 
+// Processes whose command line matches `pattern` and that do not end within 10 s.
+std::string left_on(const TestLab& lab, const std::string& node, const std::string& pattern) {
+  return lab
+      .exec(node, {"sh", "-c",
+                   "for turn in $(seq 100); do pgrep -f \"$0\" > /dev/null || exit 0; sleep 0.1; done; "
+                   "pgrep -a -f \"$0\"",
+                   pattern})
+      .out;
+}
+
 // A site that lets nobody log in to its nodes: ssh is refused (at a port where nothing listens), and a job of Slurm has
 // the nodes. The collective takes the rails as ever, and ranks do not take srun's step for a launcher of theirs.
 TEST(LabRacks, NodesOfASlurmJobAreReachedBySrunWhereSshIsRefused) {
@@ -140,7 +150,7 @@ TEST(LabRacks, NodesOfASlurmJobAreReachedBySrunWhereSshIsRefused) {
   EXPECT_THAT(bench.out, HasSubstr("# Out of bounds values : 0 OK"));
   const Outcome failed = in_job("yoke job run -- sh -c 'exit $((3 + RANK))'");
   EXPECT_THAT(failed.exit_status, testing::AnyOf(3, 4)) << failed.err;
-  EXPECT_EQ(lab.exec("2", {"sh", "-c", "sleep 1; pgrep -f 'yoke [a]gent' || true"}).out, "") << "nothing is left there";
+  EXPECT_EQ(left_on(lab, "2", "yoke [a]gent"), "");
   // The allocation ends while the ranks work.
   const Outcome cut = run_yoke(lab.exec_arguments("1", {"sh", "-s"}), {.input = R"sh(cd /root/site
 salloc --quiet -N2 sh -c '
@@ -153,8 +163,7 @@ cat out
   EXPECT_THAT(cut.out, HasSubstr("sacct --jobs="));
   EXPECT_THAT(cut.out, Not(HasSubstr("status 0")));
   for (const char* const node : {"1", "2"}) {
-    EXPECT_EQ(lab.exec(node, {"sh", "-c", "sleep 1; pgrep -f 'sleep [6]00|yoke [a]gent|yoke [n]ode' || true"}).out, "")
-        << "nothing is left on node " << node;
+    EXPECT_EQ(left_on(lab, node, "sleep [6]00|yoke [a]gent|yoke [n]ode"), "") << "on node " << node;
   }
 }
 

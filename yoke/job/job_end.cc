@@ -124,7 +124,34 @@ std::optional<JobCause> JobLoop::find_useless_wait() const {
 
 // ---- failures
 
+// Slurm ends what runs in an allocation by signals. Which of their effects comes here first is chance, and none of them
+// is the cause.
+std::optional<JobCause> JobLoop::find_ended_allocation(const JobCause& cause) const {
+  constexpr int kStatusOfSignals = 128;
+  switch (cause.kind) {
+    case CauseKind::kRankExited:
+      if (cause.exit_status <= kStatusOfSignals) return std::nullopt;
+      break;
+    case CauseKind::kRankKilled:
+    case CauseKind::kNodeDead:
+    case CauseKind::kChannelGone:
+    case CauseKind::kSupervisorEnded:
+      break;
+    default:
+      return std::nullopt;
+  }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (node_name(static_cast<int>(i)) != cause.node) continue;
+    const auto error = nodes_[i].channel->ended_allocation();
+    if (!error) return std::nullopt;
+    return JobCause{
+        .kind = CauseKind::kChannelGone, .node = cause.node, .exit_status = error->exit_status(), .error = *error};
+  }
+  return std::nullopt;
+}
+
 void JobLoop::handle_cause(const JobCause& cause) {
+  if (auto ended = find_ended_allocation(cause)) return begin_end(std::move(ended));
   if (spec_.policy == JobPolicy::kStop || !may_restart(cause)) return begin_end(cause);
   const Instant now = real_clock().now();
   std::erase_if(restarts_, [&](Instant at) { return to_seconds(now - at) > spec_.restart_window; });

@@ -107,6 +107,7 @@ class JobLoop {
   void take_join(const Join& join);
   void send_membership();
   std::optional<JobCause> find_useless_wait() const;
+  std::optional<JobCause> find_ended_allocation(const JobCause& cause) const;
   void handle_cause(const JobCause& cause);
   bool may_restart(const JobCause& cause);
   void restart(const JobCause& cause);

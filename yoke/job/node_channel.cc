@@ -157,6 +157,7 @@ bool NodeChannel::take_in() {
 // The channel has closed or is silent, and nobody asked it to.
 void NodeChannel::explain_end() {
   if (gone_) return;
+  if (const auto ended = ended_allocation()) return put(ChannelEvent::Kind::kChannelGone, *ended);
   const std::string& name = options_.node->name();
   const bool closed = process_->at_end(OutputStream::kOut);
   if (closed) {
@@ -170,15 +171,6 @@ void NodeChannel::explain_end() {
       return clean();
     }
     if (!heard_) throw outcome ? Error(ErrorCode::kUnavailable, "no answer from " + name) : Error(outcome.error());
-  }
-  if (const auto job = options_.node->ended_slurm_job()) {
-    put(ChannelEvent::Kind::kChannelGone,
-        Error(ErrorCode::kUnavailable,
-              fmt::format("Slurm job {} has ended, and with it all that ran on {}", *job, name),
-              fmt::format("'sacct --jobs={} --format=State,Elapsed,Timelimit' says why; a longer limit is salloc's "
-                          "--time",
-                          *job)));
-    return;
   }
   const std::string_view state = closed ? "has closed" : "is silent";
   NodeAnswer answer = ask_node(options_.node->place(), Deadline::after(1_s));
@@ -202,6 +194,16 @@ void NodeChannel::explain_end() {
             fmt::format("the channel to {} {}, though the node answers {}", name, state, answer.where),
             "was ssh ended, here or there? Is the management network in order?"));
   clean();
+}
+
+std::optional<Error> NodeChannel::ended_allocation() const {
+  const auto job = options_.node->ended_slurm_job();
+  if (!job) return std::nullopt;
+  return Error(ErrorCode::kUnavailable,
+               fmt::format("Slurm job {} has ended, and with it all that ran on {}", *job, options_.node->name()),
+               fmt::format("'sacct --jobs={} --format=State,Elapsed,Timelimit' says why; a longer limit is salloc's "
+                           "--time",
+                           *job));
 }
 
 // What is left there of the job, of a supervisor that cannot do it any more.

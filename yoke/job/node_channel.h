@@ -69,6 +69,8 @@ class NodeChannel {
   void send(const Message& message);
   // Closes the channel once what was sent is on its way; the supervisor then ends by itself, or is ended.
   void finish();
+  // If the node was reached in an allocation of Slurm that has ended: that. Asks Slurm's controller, for up to 3 s.
+  std::optional<Error> ended_allocation() const;
 
  private:
   void live();
