@@ -11,39 +11,14 @@
 #include "yoke/base/document.h"
 #include "yoke/base/error.h"
 #include "yoke/cli/options.h"
+#include "yoke/terminal/session.h"
 
-namespace yoke::spec {
-struct Cluster;
-}
 namespace yoke::cli {
 
-// What every command is given: the options that all share, and the way out.
-
-struct Session {
-  bool json = false;
-  bool quiet = false;
-  bool verbose = false;   // -v
-  bool protocol = false;  // -vv
-  std::optional<std::string> cluster_file;
-  std::optional<std::string> lab;
-  mutable std::shared_ptr<const spec::Cluster> cluster_read = {};  // cluster_file.h reads it once
-
-  // To standard output; an Error where that fails. What would steer a terminal is shown as an escape, no matter who
-  // wrote it.
-  void print(std::string_view text) const;
-  void print_as_is(std::string_view text) const;    // for what a model or a rank writes
-  void print_json(const Document& document) const;  // indented, with its line end
-  void warn(const std::vector<std::string>& warnings) const;
-  // "yoke: text" on standard error, no wider than the terminal there.
-  static void note(std::string_view text);
-};
-
-// Nobody reads our output any more: the end, without a word, as for any program in a pipe.
-struct ClosedPipe {};
-
-// What stands under "error" in a command's JSON (docs/errors.md).
-Document error_json(const Error& error, int exit_status);
-int exit_status_of(const Error& error);  // 128 + the signal where one ended us, as a shell tells it
+using terminal::ClosedPipe;
+using terminal::error_json;
+using terminal::exit_status_of;
+using terminal::Session;
 
 using Action = std::function<int(Session&)>;  // the exit status; errors are thrown
 

@@ -1,4 +1,5 @@
-// What a Session prints, and errors as JSON.
+#include "yoke/terminal/session.h"
+
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,10 +11,9 @@
 #include "yoke/base/log.h"
 #include "yoke/base/terminal.h"
 #include "yoke/base/text.h"
-#include "yoke/cli/command.h"
 #include "yoke/terminal/terminal_text.h"
 
-namespace yoke::cli {
+namespace yoke::terminal {
 
 int exit_status_of(const Error& error) {
   if (error.code() != ErrorCode::kInterrupted) return error.exit_status();
@@ -33,7 +33,7 @@ Document error_json(const Error& error, int exit_status) {
 
 void Session::print(std::string_view text) const {
   const std::string safe = terminal_safe(text);
-  print_as_is(isatty(STDOUT_FILENO) != 0 ? terminal::for_terminal(safe, terminal::terminal_kind(STDOUT_FILENO)) : safe);
+  print_as_is(isatty(STDOUT_FILENO) != 0 ? for_terminal(safe, terminal_kind(STDOUT_FILENO)) : safe);
 }
 
 void Session::print_as_is(std::string_view text) const {
@@ -58,13 +58,13 @@ void Session::warn(const std::vector<std::string>& warnings) const {
   constexpr std::size_t kLogPrefix = 17;  // "12:34:56 warning "
   const auto columns = terminal_columns(STDERR_FILENO);
   for (const std::string& warning : warnings) {
-    log(LogLevel::kWarning, "{}", columns ? terminal::fold_lines(warning, *columns - kLogPrefix) : warning);
+    log(LogLevel::kWarning, "{}", columns ? fold_lines(warning, *columns - kLogPrefix) : warning);
   }
 }
 
 void Session::note(std::string_view text) {
   std::string line = fmt::format("yoke: {}\n", terminal_safe(text));
-  if (const auto columns = terminal_columns(STDERR_FILENO)) line = terminal::fold_lines(line, *columns);
+  if (const auto columns = terminal_columns(STDERR_FILENO)) line = fold_lines(line, *columns);
   std::string_view left = line;
   while (!left.empty()) {
     const ssize_t count = write(STDERR_FILENO, left.data(), left.size());
@@ -74,4 +74,4 @@ void Session::note(std::string_view text) {
   }
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::terminal
