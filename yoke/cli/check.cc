@@ -8,17 +8,17 @@
 #include "yoke/base/error.h"
 #include "yoke/base/log.h"
 #include "yoke/base/text.h"
+#include "yoke/check/check_text.h"
 #include "yoke/check/remembered.h"
 #include "yoke/check/rule.h"
 #include "yoke/cli/check_modes.h"
-#include "yoke/cli/check_text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/findings_text.h"
 #include "yoke/cli/lab_head.h"
 #include "yoke/cli/link_evaluate.h"
 #include "yoke/link/link_survey.h"
 #include "yoke/link/pairs.h"
+#include "yoke/report/findings_text.h"
 #include "yoke/survey/links.h"
 #include "yoke/survey/survey.h"
 
@@ -82,7 +82,7 @@ spec::Measurement measure_links(fleet::Fleet& fleet, const spec::Cluster& cluste
 }
 
 // Why nothing was measured is an answer here: the rest of the check stands all the same.
-void measure(const CheckOptions& options, fleet::Fleet& fleet, CheckReport& report) {
+void measure(const CheckOptions& options, fleet::Fleet& fleet, check::CheckReport& report) {
   if (options.no_measure) {
     report.not_measured = "--no-measure was given";
   } else if (!report.reached_all_nodes()) {
@@ -96,8 +96,8 @@ void measure(const CheckOptions& options, fleet::Fleet& fleet, CheckReport& repo
   }
 }
 
-CheckReport look(const Session& session, const CheckOptions& options) {
-  CheckReport report;
+check::CheckReport look(const Session& session, const CheckOptions& options) {
+  check::CheckReport report;
   if (!options.roots.empty()) {
     // A cluster file that merely lies in this folder says nothing about captures.
     report.facts =
@@ -129,7 +129,7 @@ void check_node_name(const spec::Survey& facts, const std::string& wanted) {
 }
 
 // The verdict is about all nodes all the same: the other end of a cable of this one may be at fault.
-void show_only(CheckReport& report, const std::string& node) {
+void show_only(check::CheckReport& report, const std::string& node) {
   report.node = node;
   std::vector<spec::Finding> about;
   for (spec::Finding& finding : report.findings) {
@@ -139,11 +139,11 @@ void show_only(CheckReport& report, const std::string& node) {
   report.findings = std::move(about);
 }
 
-std::optional<std::string> key_of(const CheckReport& report) {
+std::optional<std::string> key_of(const check::CheckReport& report) {
   return report.facts.cluster ? std::optional(report.facts.cluster->name) : std::nullopt;
 }
 
-void remember(const CheckReport& report) {
+void remember(const check::CheckReport& report) {
   try {
     check::remember_check(key_of(report), report.facts);
   } catch (const Error& error) {
@@ -152,7 +152,7 @@ void remember(const CheckReport& report) {
 }
 
 // Names of people, so that a page for a forum does not hold them.
-std::vector<std::string> user_names(const CheckReport& report) {
+std::vector<std::string> user_names(const check::CheckReport& report) {
   std::vector<std::string> names;
   for (const char* variable : {"USER", "LOGNAME", "SUDO_USER"}) {
     if (const char* name = std::getenv(variable); name && *name && std::string_view(name) != "root") {
@@ -166,7 +166,7 @@ std::vector<std::string> user_names(const CheckReport& report) {
   return names;
 }
 
-int show_changes(Session& session, const CheckReport& report, const std::optional<std::string>& node) {
+int show_changes(Session& session, const check::CheckReport& report, const std::optional<std::string>& node) {
   const auto last = check::recall_check(key_of(report));
   if (!last) {
     throw Error(ErrorCode::kNotFound, "there is no clean check to compare with yet",
@@ -178,9 +178,9 @@ int show_changes(Session& session, const CheckReport& report, const std::optiona
     session.print_json(Document::map({{"schema", Document::number(std::int64_t{1})},
                                       {"since", Document::string(last->when)},
                                       {"changes", check::to_json(changes)},
-                                      {"findings", findings_json(report.findings)}}));
+                                      {"findings", report::findings_json(report.findings)}}));
   } else {
-    session.print(changes_text(changes, last->when));
+    session.print(check::changes_text(changes, last->when));
     if (!report.findings.empty()) {
       session.print(fmt::format("Findings now: {} ('yoke check' explains them).\n", report.findings.size()));
     }
@@ -203,7 +203,7 @@ int run_check(Session& session, const CheckOptions& options) {
   if (options.roots.empty()) {
     if (const auto status = check_in_lab(session, options)) return *status;
   }
-  CheckReport report = look(session, options);
+  check::CheckReport report = look(session, options);
   if (options.node) {
     check_node_name(report.facts, *options.node);
     show_only(report, *options.node);
@@ -213,11 +213,11 @@ int run_check(Session& session, const CheckOptions& options) {
   if (clean && options.roots.empty()) remember(report);
   if (options.prometheus) write_prometheus(*options.prometheus, report.findings);
   if (options.paste) {
-    session.print(paste_text(report, user_names(report)));
+    session.print(check::paste_text(report, user_names(report)));
   } else if (session.json) {
-    session.print_json(report_json(report));
+    session.print_json(check::report_json(report));
   } else {
-    session.print(report_text(report));
+    session.print(check::report_text(report));
   }
   return report.exit_status();
 }

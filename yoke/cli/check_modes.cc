@@ -22,9 +22,9 @@
 #include "yoke/check/explain_settings.h"
 #include "yoke/check/node_baseline.h"
 #include "yoke/check/rule.h"
-#include "yoke/cli/findings_text.h"
 #include "yoke/cli/status.h"
 #include "yoke/probe/probe.h"
+#include "yoke/report/findings_text.h"
 #include "yoke/report/table.h"
 
 namespace yoke::cli {
@@ -132,7 +132,7 @@ int run_prolog(Session& session, const PrologOptions& options) {
   if (session.json) {
     session.print_json(Document::map({{"node", Document::string(answer->node)},
                                       {"fit", Document::boolean(errors.empty())},
-                                      {"findings", findings_json(findings)}}));
+                                      {"findings", report::findings_json(findings)}}));
   } else if (errors.empty()) {
     const std::string warnings = findings.empty() ? "" : fmt::format("; warnings: {}", in_words(findings));
     session.print(fmt::format("yoke: {} is fit: {} GPUs, {} rails{}\n", answer->node, answer->baseline.gpus,

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "yoke/cli/check_text.h"
+#include "yoke/check/check_text.h"
 #include "yoke/cli/command.h"
 
 namespace yoke::cli {

@@ -4,11 +4,11 @@
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
 #include "yoke/base/limits.h"
+#include "yoke/check/check_text.h"
 #include "yoke/check/nccl_log.h"
 #include "yoke/check/rule.h"
-#include "yoke/cli/check_text.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/findings_text.h"
+#include "yoke/report/findings_text.h"
 #include "yoke/terminal/typed_input.h"
 
 namespace yoke::cli {
@@ -62,10 +62,10 @@ int read_logs(Session& session, const std::vector<std::string>& files) {
   const std::vector<spec::Finding> findings = check::evaluate({.log = log});
   if (session.json) {
     Document document = check::to_json(log);
-    document.add("findings", findings_json(findings));
+    document.add("findings", report::findings_json(findings));
     session.print_json(document);
   } else {
-    session.print(check::describe(log) + "\n" + findings_text(findings) + conclusion(log, findings));
+    session.print(check::describe(log) + "\n" + report::findings_text(findings) + conclusion(log, findings));
   }
   return findings.empty() ? kExitOk : kExitFindings;
 }

@@ -10,10 +10,10 @@
 #include "yoke/base/log.h"
 #include "yoke/base/text.h"
 #include "yoke/check/rule.h"
-#include "yoke/cli/findings_text.h"
 #include "yoke/cli/job_output.h"
 #include "yoke/launch/preflight.h"
 #include "yoke/launch/run.h"
+#include "yoke/report/findings_text.h"
 #include "yoke/survey/survey.h"
 
 namespace yoke::cli {
@@ -115,9 +115,9 @@ int refuse_launch(Session& session, const launch::LaunchPlan& plan, const std::v
   if (session.json) {
     session.print_json(Document::map({{"engine", Document::string(plan.engine.name)},
                                       {"started", Document::boolean(false)},
-                                      {"findings", findings_json(findings)}}));
+                                      {"findings", report::findings_json(findings)}}));
   } else {
-    session.print(findings_text(findings));
+    session.print(report::findings_text(findings));
     session.print("Nothing was started. --no-preflight starts it all the same.\n");
   }
   return kExitFindings;

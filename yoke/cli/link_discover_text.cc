@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "yoke/cli/findings_text.h"
+#include "yoke/report/findings_text.h"
 #include "yoke/report/table.h"
 
 namespace yoke::cli {
@@ -146,7 +146,7 @@ Document node_json(const link::FoundNode& node) {
 
 std::string discovery_text(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings) {
   std::string text = nodes_text(result) + cables_text(result) + topology_text(result);
-  if (!findings.empty()) text += "\n" + findings_text(findings);
+  if (!findings.empty()) text += "\n" + report::findings_text(findings);
   return text;
 }
 
@@ -171,7 +171,7 @@ Document discovery_json(const link::DiscoverResult& result, const std::vector<sp
   if (const auto name = link::switch_name(result.nodes)) json.add("switch", Document::string(*name));
   json.add("adopted", Document::boolean(found.adopted));
   json.add("set_up_by", Document::string(found.set_up_by));
-  json.add("findings", findings_json(findings));
+  json.add("findings", report::findings_json(findings));
   json.add("cluster", found.cluster ? spec::to_json(*found.cluster) : Document::null());
   return json;
 }

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "yoke/cli/findings_text.h"
 #include "yoke/link/expectation.h"
+#include "yoke/report/findings_text.h"
 #include "yoke/report/table.h"
 #include "yoke/spec/measurement.h"
 
@@ -204,7 +204,7 @@ std::string link_test_text(const link::LinkTestResult& result) {
   if (taken >= spec::kMaxTaken) {
     text += fmt::format("The CPU was up to {:.0f}% busy with other programs meanwhile.\n", taken * 100);
   }
-  const std::string not_evaluated = withheld_text(result.withheld, taken);
+  const std::string not_evaluated = report::withheld_text(result.withheld, taken);
   if (result.findings.empty()) {
     if (!not_evaluated.empty()) return text + "Verdict: none. " + not_evaluated;
     return text + (result.expected ? healthy_text(result)
@@ -212,7 +212,7 @@ std::string link_test_text(const link::LinkTestResult& result) {
   }
   return text + not_evaluated +
          fmt::format("Verdict: {} finding{}.\n\n{}", result.findings.size(), result.findings.size() == 1 ? "" : "s",
-                     findings_text(result.findings));
+                     report::findings_text(result.findings));
 }
 
 }  // namespace yoke::cli

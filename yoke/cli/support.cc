@@ -16,9 +16,9 @@
 #include "yoke/check/rule.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/findings_text.h"
 #include "yoke/cli/support.h"
 #include "yoke/probe/sources.h"
+#include "yoke/report/findings_text.h"
 #include "yoke/survey/survey.h"
 
 namespace yoke::cli {
@@ -133,8 +133,8 @@ int make_bundle(Session& session, const SupportOptions& options) {
   Bundle bundle(scratch.path() / "yoke-support", people(cluster));
   const Gathered gathered = gather(cluster, options.timeout, bundle);
   const std::vector<spec::Finding> findings = check::evaluate(gathered.facts);
-  bundle.add("findings.txt", findings_text(findings));
-  bundle.add("findings.json", print_json(findings_json(findings)) + "\n");
+  bundle.add("findings.txt", report::findings_text(findings));
+  bundle.add("findings.json", print_json(report::findings_json(findings)) + "\n");
   bundle.add("survey.json", print_json(spec::to_json(gathered.facts)) + "\n");
   if (cluster) bundle.add("cluster.yaml", spec::print_cluster(*cluster));
   for (std::size_t i = 0; i < options.logs.size(); ++i) {

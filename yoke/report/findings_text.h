@@ -6,7 +6,7 @@
 #include "yoke/base/document.h"
 #include "yoke/spec/finding.h"
 
-namespace yoke::cli {
+namespace yoke::report {
 
 constexpr std::size_t kFindingsWidth = 100;  // columns; a terminal has its own
 
@@ -16,4 +16,4 @@ std::string findings_text(const std::vector<spec::Finding>& findings);
 std::string withheld_text(const std::vector<spec::Finding>& withheld, double taken);
 Document findings_json(const std::vector<spec::Finding>& findings);
 
-}  // namespace yoke::cli
+}  // namespace yoke::report

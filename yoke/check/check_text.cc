@@ -1,4 +1,4 @@
-#include "yoke/cli/check_text.h"
+#include "yoke/check/check_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,11 +9,11 @@
 #include "yoke/check/cluster_view.h"
 #include "yoke/check/redact.h"
 #include "yoke/check/rule.h"
-#include "yoke/cli/findings_text.h"
+#include "yoke/report/findings_text.h"
 #include "yoke/report/table.h"
 #include "yoke/spec/fabric.h"
 
-namespace yoke::cli {
+namespace yoke::check {
 
 namespace {
 
@@ -44,7 +44,7 @@ std::string measured_text(const CheckReport& report) {
     table.rows.push_back({rail.from, rail.to, rail.from_interface, both(rail.alone, rail.alone_again),
                           both(rail.together, rail.together_again)});
   }
-  std::string out = table.rows.empty() ? "" : report::render_text(table, report::for_output(kFindingsWidth));
+  std::string out = table.rows.empty() ? "" : report::render_text(table, report::for_output(report::kFindingsWidth));
   const spec::Measurement& measurement = *report.facts.measurement;
   const bool by_tcp = std::any_of(measurement.rails.begin(), measurement.rails.end(), [&](const auto& rail) {
     return measurement.expected && spec::is_floor(rail.transport, *measurement.expected);
@@ -86,7 +86,7 @@ std::string canary_text(const CheckReport& report) {
 
 // What the word covers.
 std::string clean_text(const CheckReport& report) {
-  const check::Coverage coverage = check::coverage_of(report.facts);
+  const Coverage coverage = coverage_of(report.facts);
   std::string text = fmt::format(
       "{} {} of {} rules had something to examine",
       report.node ? fmt::format("No findings about {}.", *report.node) : "Clean:", coverage.examined, coverage.rules);
@@ -101,7 +101,8 @@ std::string summary(const CheckReport& report) {
       std::count_if(report.findings.begin(), report.findings.end(),
                     [](const spec::Finding& finding) { return finding.severity == spec::Severity::kError; }));
   std::string out;
-  if (!report.withheld.empty()) out = withheld_text(report.withheld, taken_by_others(*report.facts.measurement));
+  if (!report.withheld.empty())
+    out = report::withheld_text(report.withheld, taken_by_others(*report.facts.measurement));
   if (report.findings.empty()) {
     out += clean_text(report);
   } else {
@@ -140,7 +141,7 @@ std::string report_text(const CheckReport& report) {
   std::string out = fmt::format("{}: {}\n", report.facts.cluster ? "cluster " + report.facts.cluster->name : "checked",
                                 fmt::join(names, ", "));
   out += measured_text(report) + canary_text(report) + "\n";
-  return out + findings_text(report.findings) + summary(report);
+  return out + report::findings_text(report.findings) + summary(report);
 }
 
 Document report_json(const CheckReport& report) {
@@ -163,33 +164,32 @@ Document report_json(const CheckReport& report) {
   Document document = Document::map({{"schema", Document::number(std::int64_t{1})}});
   if (report.facts.cluster) document.add("cluster", Document::string(report.facts.cluster->name));
   document.add("nodes", std::move(nodes));
-  document.add("rules", Document::number(static_cast<std::int64_t>(check::rule_table().size())));
-  document.add("rules_examined",
-               Document::number(static_cast<std::int64_t>(check::coverage_of(report.facts).examined)));
+  document.add("rules", Document::number(static_cast<std::int64_t>(rule_table().size())));
+  document.add("rules_examined", Document::number(static_cast<std::int64_t>(coverage_of(report.facts).examined)));
   if (report.facts.measurement) {
     document.add("measurement", spec::to_json(*report.facts.measurement));
   } else {
     document.add("not_measured", Document::string(report.not_measured));
   }
-  document.add("findings", findings_json(report.findings));
-  if (report.node) document.add("findings_elsewhere", findings_json(report.elsewhere));
-  if (!report.withheld.empty()) document.add("not_evaluated", findings_json(report.withheld));
+  document.add("findings", report::findings_json(report.findings));
+  if (report.node) document.add("findings_elsewhere", report::findings_json(report.elsewhere));
+  if (!report.withheld.empty()) document.add("not_evaluated", report::findings_json(report.withheld));
   document.add("exit_status", Document::number(std::int64_t{report.exit_status()}));
   return document;
 }
 
-std::string changes_text(const std::vector<check::FactChange>& changes, const std::string& since) {
+std::string changes_text(const std::vector<FactChange>& changes, const std::string& since) {
   if (changes.empty()) return fmt::format("Nothing changed since the last clean check ({}).\n", since);
   report::Table table{.columns = {{.header = "node"},
                                   {.header = "what", .fit = report::ColumnFit::kShrinks},
                                   {.header = "before", .fit = report::ColumnFit::kShrinks},
                                   {.header = "now", .fit = report::ColumnFit::kShrinks}}};
-  for (const check::FactChange& change : changes) {
+  for (const FactChange& change : changes) {
     table.rows.push_back(
         {change.node, change.what, change.before.empty() ? "-" : change.before, change.now.empty() ? "-" : change.now});
   }
   return fmt::format("Changed since the last clean check ({}):\n{}", since,
-                     report::render_text(table, report::for_output(kFindingsWidth)));
+                     report::render_text(table, report::for_output(report::kFindingsWidth)));
 }
 
 // yoke check --paste: one page for a post in a forum.
@@ -207,19 +207,19 @@ std::string nccl_text(const spec::Machine& machine) {
   return parts.empty() ? "none found" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string node_text(const check::ClusterView& view, const spec::SurveyedNode& node) {
+std::string node_text(const ClusterView& view, const spec::SurveyedNode& node) {
   if (!node.machine) return fmt::format("**{}**: not seen ({})\n\n", node.name, node.failure->message);
   const spec::Machine& machine = *node.machine;
   std::string out =
       fmt::format("**{}**: {} {}, {}, kernel {}, driver {}, CUDA {}, NCCL {}\n\n", node.name,
                   machine.vendor.value_or(""), machine.product.value_or("machine"), machine.os, machine.kernel,
                   machine.driver.value_or("none"), machine.cuda.value_or("none"), nccl_text(machine));
-  const std::vector<const check::RailEnd*> rails = view.rails_of(node);
+  const std::vector<const RailEnd*> rails = view.rails_of(node);
   if (rails.empty()) return out;
   out +=
       "| rail | interface | link | address | MTU | PCIe | RDMA | firmware | GID "
       "|\n|---|---|---|---|---|---|---|---|---|\n";
-  for (const check::RailEnd* end : rails) {
+  for (const RailEnd* end : rails) {
     if (!end->interface) {
       out += fmt::format("| {} | {} | not there | | | | | | |\n", end->rail, end->name);
       continue;
@@ -255,7 +255,7 @@ std::string rates_text(const CheckReport& report) {
 }  // namespace
 
 std::string paste_text(const CheckReport& report, const std::vector<std::string>& names) {
-  const check::ClusterView view(report.facts);
+  const ClusterView view(report.facts);
   std::string out = fmt::format("### yoke check ({}): nodes: {}, findings: {}\n\n", build_info().version,
                                 report.facts.nodes.size(), report.findings.size());
   for (std::size_t i = 0; i < report.facts.nodes.size() && i < kMaxNodes; ++i) {
@@ -271,7 +271,7 @@ std::string paste_text(const CheckReport& report, const std::vector<std::string>
   }
   if (report.findings.size() > kMaxFindings)
     out += fmt::format("- … and {} more\n", report.findings.size() - kMaxFindings);
-  return check::redact(out, names);
+  return redact(out, names);
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::check

@@ -9,7 +9,7 @@
 #include "yoke/spec/finding.h"
 #include "yoke/spec/survey.h"
 
-namespace yoke::cli {
+namespace yoke::check {
 
 struct CheckReport {
   spec::Survey facts;
@@ -25,8 +25,8 @@ struct CheckReport {
 
 std::string report_text(const CheckReport& report);
 Document report_json(const CheckReport& report);
-std::string changes_text(const std::vector<check::FactChange>& changes, const std::string& since);
+std::string changes_text(const std::vector<FactChange>& changes, const std::string& since);
 // One page of Markdown without secrets. `names`: of users, to be left out.
 std::string paste_text(const CheckReport& report, const std::vector<std::string>& names);
 
-}  // namespace yoke::cli
+}  // namespace yoke::check

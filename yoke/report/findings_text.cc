@@ -1,4 +1,4 @@
-#include "yoke/cli/findings_text.h"
+#include "yoke/report/findings_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include "yoke/base/terminal.h"
 #include "yoke/report/table.h"
 
-namespace yoke::cli {
+namespace yoke::report {
 namespace {
 
 std::string indented(std::string_view label, const std::string& text) {
@@ -51,4 +51,4 @@ Document findings_json(const std::vector<spec::Finding>& findings) {
   return list;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::report
