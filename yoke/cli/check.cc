@@ -15,10 +15,10 @@
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/lab_head.h"
-#include "yoke/cli/link_evaluate.h"
 #include "yoke/link/link_survey.h"
 #include "yoke/link/pairs.h"
 #include "yoke/report/findings_text.h"
+#include "yoke/survey/link_evaluate.h"
 #include "yoke/survey/links.h"
 #include "yoke/survey/survey.h"
 
@@ -76,7 +76,7 @@ constexpr Seconds kCheckWindow{0.2};
 spec::Measurement measure_links(fleet::Fleet& fleet, const spec::Cluster& cluster) {
   if (const auto why = survey::why_not_measured(cluster)) throw Error(*why);
   const std::vector<link::NodePair> pairs = link::pairs_of(cluster, {});
-  survey::LinkSurveyOptions options = link_survey_of(cluster, pairs);
+  survey::LinkSurveyOptions options = survey::link_survey_of(cluster, pairs);
   options.measure.time = kCheckWindow;
   return link::measurement_of(survey::survey_links(fleet, cluster, pairs, options));
 }

@@ -16,13 +16,13 @@
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/lab_head.h"
-#include "yoke/cli/link_evaluate.h"
-#include "yoke/cli/link_text.h"
 #include "yoke/lab/enter.h"
 #include "yoke/lab/node_access.h"
 #include "yoke/lab/state.h"
 #include "yoke/link/beacon_exchange.h"
+#include "yoke/link/link_text.h"
 #include "yoke/spec/cluster_rules.h"
+#include "yoke/survey/link_evaluate.h"
 #include "yoke/terminal/typed_input.h"
 
 namespace yoke::cli {
@@ -156,16 +156,16 @@ std::string written_text(const std::string& file) {
 
 int discover(Session& session, const DiscoverArguments& arguments) {
   const link::DiscoverResult result = discover_with_progress(options_of(session, arguments));
-  const std::vector<spec::Finding> findings = evaluate_discovery(result);
+  const std::vector<spec::Finding> findings = survey::evaluate_discovery(result);
   const std::optional<spec::Cluster>& cluster = result.discovery.cluster;
   const char* hand_over = lab::in_node() ? std::getenv(kHandOver) : nullptr;
   if (cluster && arguments.output) write_file_atomically(*arguments.output, spec::print_cluster(*cluster));
   if (cluster && hand_over) write_file_atomically(hand_over, spec::print_cluster(*cluster));
   if (session.json) {
-    session.print_json(discovery_json(result, findings));
+    session.print_json(link::discovery_json(result, findings));
     return exit_status(findings);
   }
-  session.print(discovery_text(result, findings));
+  session.print(link::discovery_text(result, findings));
   if (cluster && arguments.output) session.print(written_text(*arguments.output));
   if (cluster && !arguments.output && !hand_over) {
     session.print("\nThe cluster file (-o cluster.yaml writes it):\n\n" + spec::print_cluster(*cluster));

@@ -4,8 +4,8 @@
 #include "yoke/base/fields.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/link_evaluate.h"
-#include "yoke/cli/link_text.h"
+#include "yoke/link/link_text.h"
+#include "yoke/survey/link_evaluate.h"
 #include "yoke/survey/links.h"
 
 namespace yoke::cli {
@@ -41,7 +41,7 @@ int measure(Session& session, const TestArguments& arguments) {
   const Seconds time = time_of(arguments.seconds_text);
   const spec::Cluster cluster = load_session_cluster(session);
   const std::vector<link::NodePair> pairs = link::pairs_of(cluster, {.node = arguments.node, .rail = arguments.rail});
-  survey::LinkSurveyOptions options = link_survey_of(cluster, pairs);
+  survey::LinkSurveyOptions options = survey::link_survey_of(cluster, pairs);
   options.measure = {.time = time,
                      .streams = arguments.streams,
                      .transport = from_json<link::TransportChoice>(Document::string(arguments.transport))};
@@ -52,11 +52,11 @@ int measure(Session& session, const TestArguments& arguments) {
   }
   fleet::Fleet fleet(cluster.nodes, survey::nodes_in(pairs), {});  // only those that take part are reached
   link::LinkTestResult result = survey::survey_links(fleet, cluster, pairs, options);
-  evaluate_link_test(result, cluster, pairs);
+  survey::evaluate_link_test(result, cluster, pairs);
   if (session.json) {
     session.print_json(link::to_json(result));
   } else {
-    session.print(link_test_text(result));
+    session.print(link::link_test_text(result));
   }
   if (!result.findings.empty()) return kExitFindings;
   return result.withheld.empty() ? kExitOk : kExitUnmeasured;

@@ -1,4 +1,4 @@
-#include "yoke/cli/link_text.h"
+#include "yoke/link/link_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include "yoke/report/table.h"
 #include "yoke/spec/measurement.h"
 
-namespace yoke::cli {
+namespace yoke::link {
 namespace {
 
 // What TCP cannot tell, and what to do about it.
@@ -215,4 +215,4 @@ std::string link_test_text(const link::LinkTestResult& result) {
                      report::findings_text(result.findings));
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::link

@@ -8,11 +8,11 @@
 #include "yoke/link/link_result.h"
 #include "yoke/spec/finding.h"
 
-namespace yoke::cli {
+namespace yoke::link {
 
 std::string link_test_text(const link::LinkTestResult& result);
 
 std::string discovery_text(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings);
 Document discovery_json(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings);
 
-}  // namespace yoke::cli
+}  // namespace yoke::link

@@ -1,4 +1,4 @@
-#include "yoke/cli/link_text.h"
+#include "yoke/link/link_text.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -6,7 +6,7 @@
 
 #include "yoke/base/text.h"
 
-namespace yoke::cli {
+namespace yoke::link {
 namespace {
 
 using namespace literals;
@@ -43,4 +43,4 @@ TEST(LinkText, TwoRailsAreBothNamedAndRailsWithAGapAreListed) {
 }
 
 }  // namespace
-}  // namespace yoke::cli
+}  // namespace yoke::link

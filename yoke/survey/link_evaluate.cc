@@ -1,4 +1,4 @@
-#include "yoke/cli/link_evaluate.h"
+#include "yoke/survey/link_evaluate.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "yoke/check/rule.h"
 #include "yoke/link/link_survey.h"
 
-namespace yoke::cli {
+namespace yoke::survey {
 
 void evaluate_link_test(link::LinkTestResult& result, const spec::Cluster& cluster,
                         const std::vector<link::NodePair>& pairs) {
@@ -45,4 +45,4 @@ survey::LinkSurveyOptions link_survey_of(const spec::Cluster& cluster, const std
   return options;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::survey

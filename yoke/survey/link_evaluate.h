@@ -9,7 +9,7 @@
 #include "yoke/spec/finding.h"
 #include "yoke/survey/links.h"
 
-namespace yoke::cli {
+namespace yoke::survey {
 
 // Fills its findings, and what was withheld. `pairs` are those that were measured, in the result's order.
 void evaluate_link_test(link::LinkTestResult& result, const spec::Cluster& cluster,
@@ -20,4 +20,4 @@ std::vector<spec::Finding> evaluate_discovery(const link::DiscoverResult& result
 
 survey::LinkSurveyOptions link_survey_of(const spec::Cluster& cluster, const std::vector<link::NodePair>& pairs);
 
-}  // namespace yoke::cli
+}  // namespace yoke::survey

@@ -1,11 +1,11 @@
-#include "yoke/cli/link_evaluate.h"
+#include "yoke/survey/link_evaluate.h"
 
 #include <gtest/gtest.h>
 
 #include "yoke/link/cluster_testing.h"
 #include "yoke/link/expectation.h"
 
-namespace yoke::cli {
+namespace yoke::survey {
 namespace {
 
 using namespace literals;
@@ -260,4 +260,4 @@ TEST(LinkEvaluate, OnlyTheQuickestMessageReportsALateRail) {
 }
 
 }  // namespace
-}  // namespace yoke::cli
+}  // namespace yoke::survey

@@ -1,4 +1,4 @@
-#include "yoke/cli/link_text.h"
+#include "yoke/link/link_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,10 +8,10 @@
 #include "yoke/report/findings_text.h"
 #include "yoke/report/table.h"
 
-namespace yoke::cli {
+namespace yoke::link {
 namespace {
 
-constexpr int kSchema = 1;
+constexpr int kDiscoverySchema = 1;
 
 const link::FoundNode& node_at(const link::DiscoverResult& result, const spec::LinkEnd& end) {
   return result.nodes[static_cast<std::size_t>(end.node)];
@@ -161,7 +161,7 @@ Document discovery_json(const link::DiscoverResult& result, const std::vector<sp
     segments.items.push_back(std::move(ends));
   }
   const bool by_beacons = result.source == spec::AdjacencySource::kBeacons;
-  Document json = Document::map({{"schema", Document::number(static_cast<std::int64_t>(kSchema))},
+  Document json = Document::map({{"schema", Document::number(static_cast<std::int64_t>(kDiscoverySchema))},
                                  {"source", Document::string(by_beacons ? "beacons" : "addresses")},
                                  {"nodes", std::move(nodes)},
                                  {"segments", std::move(segments)}});
@@ -176,4 +176,4 @@ Document discovery_json(const link::DiscoverResult& result, const std::vector<sp
   return json;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::link
