@@ -7,6 +7,8 @@
 #include <cmath>
 #include <map>
 
+#include "yoke/report/table.h"
+
 namespace yoke::check {
 namespace {
 
@@ -153,6 +155,22 @@ Document to_json(const std::vector<Difference>& differences) {
     list.items.push_back(Document::map({{"fact", Document::string(difference.fact)}, {"values", std::move(values)}}));
   }
   return list;
+}
+
+std::string differences_text(const std::vector<Difference>& differences) {
+  if (differences.empty()) return "Nothing that matters differs between the nodes.\n";
+  report::Table table{.title = "What differs",
+                      .columns = {{.header = "fact"},
+                                  {.header = "value", .fit = report::ColumnFit::kShrinks},
+                                  {.header = "nodes", .fit = report::ColumnFit::kShrinks}}};
+  for (const Difference& difference : differences) {
+    for (const Difference::Value& value : difference.values) {
+      const bool first = &value == difference.values.data();
+      table.rows.push_back(
+          {first ? difference.fact : "", value.value, fmt::format("{}", fmt::join(value.nodes, ", "))});
+    }
+  }
+  return report::render_text(table);
 }
 
 }  // namespace yoke::check

@@ -31,5 +31,6 @@ std::vector<Difference> find_differences(const std::vector<std::pair<std::string
 std::optional<Difference> find_difference(const spec::Survey& survey, std::string_view fact);
 std::string to_string(const Difference& difference);  // "6.14 on spark-1; 6.17 on spark-2, spark-3"
 Document to_json(const std::vector<Difference>& differences);
+std::string differences_text(const std::vector<Difference>& differences);  // a table
 
 }  // namespace yoke::check

@@ -7,12 +7,13 @@
 #include "yoke/base/interrupt.h"
 #include "yoke/base/progress.h"
 #include "yoke/base/text.h"
+#include "yoke/check/differences.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/lab_head.h"
-#include "yoke/cli/probe_text.h"
 #include "yoke/fleet/fleet.h"
 #include "yoke/probe/probe.h"
+#include "yoke/probe/probe_text.h"
 #include "yoke/report/table.h"
 
 namespace yoke::cli {
@@ -76,7 +77,7 @@ int probe_one(Session& session, const ProbeOptions& options) {
   if (session.json) {
     session.print_json(machine_document(machine));
   } else {
-    session.print(machine_text(machine));
+    session.print(probe::machine_text(machine));
   }
   return kExitOk;
 }
@@ -137,8 +138,8 @@ std::string as_text(const std::vector<spec::ClusterNode>& nodes, const Results& 
     if (results[i]) {
       const spec::Machine& machine = *results[i];
       ++answered;
-      table.rows.push_back({nodes[i].name, machine.product.value_or(machine.cpu.model), gpus_text(machine),
-                            memory_text(machine.memory), links_text(machine)});
+      table.rows.push_back({nodes[i].name, machine.product.value_or(machine.cpu.model), probe::gpus_text(machine),
+                            probe::memory_text(machine.memory), probe::links_text(machine)});
     } else {
       const Error& error = results[i].error();
       table.rows.push_back(
@@ -147,7 +148,7 @@ std::string as_text(const std::vector<spec::ClusterNode>& nodes, const Results& 
     }
   }
   std::string text = report::render_text(table);
-  if (answered > 1) text += "\n" + differences_text(differences_of(nodes, results));
+  if (answered > 1) text += "\n" + check::differences_text(differences_of(nodes, results));
   return text + "\nAll facts of one node: yoke probe --node NAME; of all, for a script: yoke probe --json\n";
 }
 
@@ -165,7 +166,7 @@ int probe_cluster(Session& session, const ProbeOptions& options) {
   if (session.json) {
     session.print_json(options.node ? machine_document(*results.front()) : as_json(nodes, results));
   } else {
-    session.print(options.node ? machine_text(*results.front()) : as_text(nodes, results));
+    session.print(options.node ? probe::machine_text(*results.front()) : as_text(nodes, results));
   }
   for (const Result<spec::Machine>& result : results) {
     if (!result) return result.error().exit_status();

@@ -1,4 +1,4 @@
-#include "yoke/cli/probe_text.h"
+#include "yoke/probe/probe_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include "yoke/spec/address_holder.h"
 #include "yoke/spec/fabric.h"
 
-namespace yoke::cli {
+namespace yoke::probe {
 namespace {
 
 // "5" for 32 GT/s: the generation, or the speed itself where there is none of that.
@@ -257,20 +257,4 @@ std::string machine_text(const spec::Machine& machine) {
   return machine.hostname + "\n" + report::render_text(table) + fast_table(machine);
 }
 
-std::string differences_text(const std::vector<check::Difference>& differences) {
-  if (differences.empty()) return "Nothing that matters differs between the nodes.\n";
-  report::Table table{.title = "What differs",
-                      .columns = {{.header = "fact"},
-                                  {.header = "value", .fit = report::ColumnFit::kShrinks},
-                                  {.header = "nodes", .fit = report::ColumnFit::kShrinks}}};
-  for (const check::Difference& difference : differences) {
-    for (const check::Difference::Value& value : difference.values) {
-      const bool first = &value == difference.values.data();
-      table.rows.push_back(
-          {first ? difference.fact : "", value.value, fmt::format("{}", fmt::join(value.nodes, ", "))});
-    }
-  }
-  return report::render_text(table);
-}
-
-}  // namespace yoke::cli
+}  // namespace yoke::probe

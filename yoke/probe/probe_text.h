@@ -2,17 +2,15 @@
 #pragma once
 #include <string>
 
-#include "yoke/check/differences.h"
 #include "yoke/spec/machine.h"
 
-namespace yoke::cli {
+namespace yoke::probe {
 
 std::string machine_text(const spec::Machine& machine);
-std::string differences_text(const std::vector<check::Difference>& differences);
 
 // "10x Cortex-X925 …, 114.3 GiB available": parts of the above that a table of nodes shows too.
 std::string memory_text(const spec::Memory& memory);
 std::string gpus_text(const spec::Machine& machine);
 std::string links_text(const spec::Machine& machine);  // "2 of 4 fast interfaces up"
 
-}  // namespace yoke::cli
+}  // namespace yoke::probe
