@@ -17,8 +17,8 @@
 #include "yoke/cli/bench_options.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/predicted.h"
 #include "yoke/cli/trace_file.h"
+#include "yoke/predict/predicted.h"
 #include "yoke/report/svg_chart.h"
 
 namespace yoke::cli {
@@ -83,8 +83,8 @@ int finish(Session& session, const BenchArguments& arguments, bench::CollectiveR
     outputs.write("SVG", arguments.plot_file, report::render_svg(bench::bandwidth_chart(run)));
   // A run that was stopped is neither compared nor kept; with -N 0, which has no other end, it is.
   const bool stopped = interrupt_signal() != 0 && arguments.cycles != 0;
-  const std::vector<std::optional<double>> predicted = predict_all_reduce(run, cluster);
-  if (!session.json && !stopped) session.print(predicted_text(run, predicted));
+  const std::vector<std::optional<double>> predicted = predict::predict_all_reduce(run, cluster);
+  if (!session.json && !stopped) session.print(predict::predicted_text(run, predicted));
   if (!arguments.no_history && !stopped && !run.rows.empty()) {
     session.warn(bench::keep_record(record_with(run, cluster, predicted)));
   }

@@ -16,7 +16,7 @@
 #include "yoke/cli/bench_options.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/predicted.h"
+#include "yoke/predict/predicted.h"
 
 namespace yoke::cli {
 namespace {
@@ -51,7 +51,7 @@ int calibrate(Session& session, const CalibrateArguments& arguments) {
   if (find_cluster_file(session)) cluster = load_session_cluster(session);
   // Before anything is measured: a name that cannot be written must not cost a minute.
   const std::string name = cluster ? cluster->name : bench::facts_of_this_machine(DiskTree()).host;
-  const std::filesystem::path file = arguments.file.empty() ? calibration_place(cluster) : arguments.file;
+  const std::filesystem::path file = arguments.file.empty() ? predict::calibration_place(cluster) : arguments.file;
   std::optional<Progress> progress(std::in_place, "calibrating", 27);
   std::int64_t done = 0;
   const auto report = [&](const std::string& what) { progress->update(done++, what); };

@@ -9,8 +9,8 @@
 #include "yoke/bench/model_ranks.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/why_question.h"
 #include "yoke/ops/backends.h"
+#include "yoke/predict/why_question.h"
 #include "yoke/rank/start.h"
 #include "yoke/spec/model_catalogue.h"
 #include "yoke/weights/grow_model.h"
@@ -140,7 +140,7 @@ int measure_model(Session& session, const ModelBenchArguments& a) {
   }
   if (a.no_history) return kExitOk;
   bench::RunRecord record = bench::model_record(run, request.options);
-  keep_question(record, question_of_model(session, request, run.speed));
+  predict::keep_question(record, question_of_model(session, request, run.speed));
   session.warn(bench::keep_record(record));
   return kExitOk;
 }

@@ -11,7 +11,7 @@
 #include "yoke/cli/bench_options.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/predicted.h"
+#include "yoke/predict/predicted.h"
 #include "yoke/rank/start.h"
 
 namespace yoke::cli {
@@ -46,7 +46,7 @@ void declare_shared(OptionTable& table, MachineArguments& arguments) {
 template <class Result>
 int show(Session& session, const MachineArguments& arguments, const Result& result, const std::string& text) {
   bench::RunRecord record = bench::record_of(result);
-  const std::string predicted = arguments.cores == 0 ? add_predicted(record, predict_machine()) : "";
+  const std::string predicted = arguments.cores == 0 ? predict::add_predicted(record, predict::predict_machine()) : "";
   if (session.json) {
     session.print_json(to_json(result));
   } else {

@@ -57,6 +57,11 @@ spec::Cluster load_session_cluster(const Session& session) {
               "'yoke link discover -o cluster.yaml' writes one; or name one with --cluster FILE");
 }
 
+std::string session_options(const Session& session) {
+  if (session.lab) return " --lab " + *session.lab;
+  return session.cluster_file ? " --cluster " + *session.cluster_file : "";
+}
+
 void note_omitted_rails(const Session& session, const spec::Cluster& cluster) {
   if (cluster.nodes.size() < 2 || session.quiet) return;
   const std::string file = session.cluster_file && !lab::in_node() ? *session.cluster_file : "cluster.yaml";

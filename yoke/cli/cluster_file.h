@@ -15,5 +15,7 @@ spec::Cluster load_session_cluster(const Session& session);                     
 void note_omitted_rails(const Session& session, const spec::Cluster& cluster);
 // What it says; nothing where there is none. Read once for each session.
 std::optional<spec::Cluster> read_session_cluster(const Session& session);
+// " --lab NAME" or " --cluster FILE" as it was given, for commands to paste.
+std::string session_options(const Session& session);
 
 }  // namespace yoke::cli

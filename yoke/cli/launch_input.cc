@@ -11,10 +11,10 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
-#include "yoke/cli/plan_input.h"
 #include "yoke/launch/guard.h"
 #include "yoke/launch/modules.h"
 #include "yoke/plan/words.h"
+#include "yoke/predict/plan_input.h"
 #include "yoke/probe/probe.h"
 #include "yoke/survey/survey.h"
 
@@ -68,18 +68,18 @@ launch::LaunchNode node_of(const LaunchSetting& setting, std::size_t index, cons
 }
 
 // A name of the catalogue, a folder, or the last part of a Hub's name.
-std::optional<PlannedModel> find_planned(const LaunchArguments& arguments) {
+std::optional<predict::PlannedModel> find_planned(const LaunchArguments& arguments) {
   const std::string text = arguments.plan_as.empty() ? arguments.model.value_or("") : arguments.plan_as;
   for (const std::string& name : {text, std::filesystem::path(text).filename().string()}) {
     if (name.empty()) continue;
-    if (const auto found = try_to([&] { return read_planned_model(name); })) return *found;
+    if (const auto found = try_to([&] { return predict::read_planned_model(name); })) return *found;
   }
-  if (!arguments.plan_as.empty()) read_planned_model(arguments.plan_as);  // throws what is wrong with it
+  if (!arguments.plan_as.empty()) predict::read_planned_model(arguments.plan_as);  // throws what is wrong with it
   return std::nullopt;
 }
 
-plan::Request request_of(const LaunchArguments& arguments, const launch::EngineFile& engine, const PlannedModel& model,
-                         const LaunchSetting& setting) {
+plan::Request request_of(const LaunchArguments& arguments, const launch::EngineFile& engine,
+                         const predict::PlannedModel& model, const LaunchSetting& setting) {
   plan::Request request{.model = *model.language, .image = {}, .format = *plan::find_format("bf16")};
   if (model.format) request.format = *model.format;
   if (!arguments.format.empty()) {

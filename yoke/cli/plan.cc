@@ -11,8 +11,8 @@
 #include "yoke/base/json.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/plan_request.h"
-#include "yoke/cli/plan_text.h"
 #include "yoke/plan/money.h"
+#include "yoke/plan/plan_text.h"
 #include "yoke/plan/request_json.h"
 #include "yoke/plan/words.h"
 
@@ -25,7 +25,7 @@ int show_scale(Session& session, const plan::Request& request, int nodes) {
   }
   const std::vector<plan::ScalePoint> points = plan::scale_plan(request, nodes, plan::shipped_constants());
   if (!session.json) {
-    session.print(scale_text(points, request));
+    session.print(plan::scale_text(points, request));
     return kExitOk;
   }
   Document list = Document::list();
@@ -70,7 +70,7 @@ int run_plan(Session& session, const PlanArguments& arguments) {
     document.add("request", plan::to_json(request));
     session.print_json(document);
   } else {
-    session.print(plan_text(made, request));
+    session.print(plan::plan_text(made, request));
     if (arguments.svg) session.print(fmt::format("\nThe cabling is drawn in {}.\n", *arguments.svg));
   }
   return made.fits ? kExitOk : kExitFindings;

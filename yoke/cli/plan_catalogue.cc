@@ -7,7 +7,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/plan_text.h"
+#include "yoke/plan/plan_text.h"
 #include "yoke/report/table.h"
 
 namespace yoke::cli {
@@ -64,7 +64,7 @@ int show_hardware(Session& session, const std::optional<std::string>& given) {
     if (session.json) {
       session.print_json(hardware_json(*facts));
     } else {
-      session.print(hardware_text(*facts));
+      session.print(plan::hardware_text(*facts));
     }
     return kExitOk;
   }
@@ -81,10 +81,10 @@ int show_hardware(Session& session, const std::optional<std::string>& given) {
       all.items.push_back(hardware_json(facts));
       table.rows.push_back(
           {std::string(facts.hardware->name), fmt::format("{}", facts.hardware->gpus),
-           fmt::format("{} GiB", short_number(facts.memory.value / 1073741824.0)),
-           fmt::format("{} GB/s", short_number(facts.bandwidth.value / 1e9)),
-           fmt::format("{} TFLOP/s", short_number(facts.bf16.value / 1e12)),
-           facts.nvlink.value > 0 ? fmt::format("{} GB/s", short_number(facts.nvlink.value / 1e9)) : "-",
+           fmt::format("{} GiB", plan::short_number(facts.memory.value / 1073741824.0)),
+           fmt::format("{} GB/s", plan::short_number(facts.bandwidth.value / 1e9)),
+           fmt::format("{} TFLOP/s", plan::short_number(facts.bf16.value / 1e12)),
+           facts.nvlink.value > 0 ? fmt::format("{} GB/s", plan::short_number(facts.nvlink.value / 1e9)) : "-",
            std::string(facts.hardware->title)});
     }
   }
@@ -96,7 +96,9 @@ int show_hardware(Session& session, const std::optional<std::string>& given) {
   return kExitOk;
 }
 
-std::string billions(std::int64_t count) { return fmt::format("{} B", short_number(static_cast<double>(count) / 1e9)); }
+std::string billions(std::int64_t count) {
+  return fmt::format("{} B", plan::short_number(static_cast<double>(count) / 1e9));
+}
 
 int show_models(Session& session) {
   Document all = Document::list();
@@ -130,7 +132,7 @@ int show_models(Session& session) {
   for (const spec::ImageModelFacts& model : spec::image_model_facts()) {
     const double flop = spec::step_flop(model, 1024, 1024);
     images.rows.push_back(
-        {model.name, billions(spec::image_parameters(model)), short_number(flop / 1e12), model.source});
+        {model.name, billions(spec::image_parameters(model)), plan::short_number(flop / 1e12), model.source});
     drawn.items.push_back(Document::map({{"name", Document::string(model.name)},
                                          {"parameters", Document::number(spec::image_parameters(model))},
                                          {"flop_per_step", Document::number(flop)},
@@ -155,7 +157,7 @@ int run_validate(Session& session, const std::string& file) {
   if (session.json) {
     session.print_json(plan::to_json(validation));
   } else {
-    session.print(validation_text(validation, file));
+    session.print(plan::validation_text(validation, file));
   }
   return kExitOk;
 }
@@ -167,7 +169,7 @@ int run_explain(Session& session, const std::vector<std::string>& words) {
   if (session.json) {
     session.print_json(plan::to_json(explained));
   } else {
-    session.print(claim_text(explained));
+    session.print(plan::claim_text(explained));
   }
   return explained.verdict == "impossible" ? kExitFindings : kExitOk;
 }

@@ -7,6 +7,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/cli/cluster_file.h"
 #include "yoke/plan/words.h"
 
 namespace yoke::cli {
@@ -17,7 +18,7 @@ double count_or(const std::string& text, std::string_view option, double otherwi
   return text.empty() ? otherwise : plan::parse_count(text, option);
 }
 
-void set_goal(const PlanArguments& arguments, const PlannedModel& model, plan::Request& request) {
+void set_goal(const PlanArguments& arguments, const predict::PlannedModel& model, plan::Request& request) {
   request.goal = model.image ? plan::Goal::kDraw : plan::Goal::kServe;
   if (!arguments.goal.empty()) request.goal = from_json<plan::Goal>(Document::string(arguments.goal));
   if (request.goal == plan::Goal::kDraw && !model.image) {
@@ -30,7 +31,7 @@ void set_goal(const PlanArguments& arguments, const PlannedModel& model, plan::R
   }
 }
 
-void set_format(const PlanArguments& arguments, const PlannedModel& model, plan::Request& request) {
+void set_format(const PlanArguments& arguments, const predict::PlannedModel& model, plan::Request& request) {
   const plan::WeightFormat* format = model.format ? model.format : plan::find_format("bf16");
   if (!arguments.format.empty()) {
     const plan::WeightFormat* const asked = plan::find_format(arguments.format);
@@ -47,8 +48,11 @@ void set_format(const PlanArguments& arguments, const PlannedModel& model, plan:
 }
 
 void set_machines(const Session& session, const PlanArguments& arguments, plan::Request& request) {
-  request.machines =
-      read_machines(session, {.on = arguments.on, .nodes = arguments.nodes, .calibration = arguments.calibration});
+  request.machines = predict::read_machines(
+      {.on = arguments.on,
+       .cluster = arguments.on || !find_cluster_file(session) ? std::nullopt : read_session_cluster(session),
+       .nodes = arguments.nodes,
+       .calibration = arguments.calibration});
   if (arguments.link_rate) {
     const auto rate = parse_bits_per_second(*arguments.link_rate);
     if (!rate || rate->value <= 0) {
@@ -85,9 +89,9 @@ void set_speculation(const PlanArguments& arguments, plan::Request& request) {
   request.acceptance = arguments.acceptance.value_or(0);
 }
 
-PlannedModel model_asked(const PlanArguments& arguments) {
-  std::optional<PlannedModel> named;
-  if (arguments.model) named = read_planned_model(*arguments.model);
+predict::PlannedModel model_asked(const PlanArguments& arguments) {
+  std::optional<predict::PlannedModel> named;
+  if (arguments.model) named = predict::read_planned_model(*arguments.model);
   return arguments.shape.any() || !named ? shaped_model(arguments.shape, named) : *named;
 }
 
@@ -131,7 +135,7 @@ int positive_or(const std::optional<int>& value, std::string_view option, int ot
 }
 
 plan::Request request_of(const Session& session, const PlanArguments& arguments) {
-  const PlannedModel model = model_asked(arguments);
+  const predict::PlannedModel model = model_asked(arguments);
   plan::Request request;
   set_goal(arguments, model, request);
   refuse_stray(arguments, request.goal);
@@ -149,7 +153,8 @@ plan::Request request_of(const Session& session, const PlanArguments& arguments)
   if (request.engine == plan::Engine::kYoke && request.goal == plan::Goal::kServe) {
     request.context_may_shrink = arguments.context.empty();
     // The files say what each rank would hold in their own format only.
-    if (model.file_bytes > 0 && request.file_bytes > 0) request.rank_weights = read_rank_weights(*arguments.model);
+    if (model.file_bytes > 0 && request.file_bytes > 0)
+      request.rank_weights = predict::read_rank_weights(*arguments.model);
   }
   request.concurrency = count_or(arguments.requests, "--requests", 1);
   request.embeddings = arguments.embeddings;
@@ -232,12 +237,13 @@ void declare_shape(OptionTable& table, ShapeArguments& a) {
   table.value("--expert-width", "N", "of one expert (moe_intermediate_size)", a.expert_width);
 }
 
-PlannedModel shaped_model(const ShapeArguments& arguments, const std::optional<PlannedModel>& named) {
+predict::PlannedModel shaped_model(const ShapeArguments& arguments, const std::optional<predict::PlannedModel>& named) {
   if (named && !named->language) {
     throw Error(ErrorCode::kUsage, "options such as --layers shape language models, and this one draws",
                 "leave them out");
   }
-  PlannedModel model = named.value_or(PlannedModel{.language = spec::ModelFacts{.name = "by options"}});
+  predict::PlannedModel model =
+      named.value_or(predict::PlannedModel{.language = spec::ModelFacts{.name = "by options"}});
   spec::ModelFacts& facts = *model.language;
   for (const ShapeOption& option : kShapeOptions) {
     const std::optional<int>& given = arguments.*option.given;

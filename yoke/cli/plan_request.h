@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "yoke/cli/options.h"
-#include "yoke/cli/plan_input.h"
 #include "yoke/plan/money.h"
+#include "yoke/predict/plan_input.h"
 
 namespace yoke::cli {
 
@@ -20,7 +20,7 @@ void declare_shape(OptionTable& table, ShapeArguments& arguments);
 
 // `named`: the model that the options change; none: they give all of it. Error(kUsage) says what is missing or cannot
 // be. What is left out of a whole shape is guessed, and named as a guess.
-PlannedModel shaped_model(const ShapeArguments& arguments, const std::optional<PlannedModel>& named);
+predict::PlannedModel shaped_model(const ShapeArguments& arguments, const std::optional<predict::PlannedModel>& named);
 
 // What money.h calculates with; nothing is built in.
 struct PriceArguments {

@@ -12,12 +12,12 @@
 #include "yoke/base/progress.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
-#include "yoke/cli/plan_input.h"
 #include "yoke/fleet/fleet.h"
 #include "yoke/launch/hub.h"
 #include "yoke/launch/prep_drive.h"
 #include "yoke/launch/prep_image.h"
 #include "yoke/plan/words.h"
+#include "yoke/predict/plan_input.h"
 #include "yoke/report/html.h"
 #include "yoke/sync/sync.h"
 
@@ -100,7 +100,7 @@ ChecklistPart what_to_download(const DayOptions& options, const plan::Machines& 
     part.items.push_back(fmt::format("  yoke prep model {} /models/{}, then: yoke model sync /models/{}", model.id,
                                      fs::path(model.id).filename().native(), fs::path(model.id).filename().native()));
   } else if (!options.model.empty()) {
-    const PlannedModel model = read_planned_model(options.model);
+    const predict::PlannedModel model = predict::read_planned_model(options.model);
     if (model.language) {
       plan::Request request{.model = *model.language, .image = {}, .format = *plan::find_format("bf16")};
       if (model.format) request.format = *model.format;
@@ -164,7 +164,8 @@ report::HtmlPage page_of(const std::vector<ChecklistPart>& parts, const plan::Ma
 }  // namespace
 
 int print_checklist(Session& session, const DayOptions& options) {
-  const plan::Machines machines = read_machines(session, {.on = options.on});
+  const plan::Machines machines =
+      predict::read_machines({.on = options.on, .cluster = options.on ? std::nullopt : read_session_cluster(session)});
   const plan::Cabling cabling = plan::plan_cabling(machines);
   double bytes = 0;
   ChecklistPart downloads = what_to_download(options, machines, bytes);

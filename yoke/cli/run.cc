@@ -11,13 +11,14 @@
 #include "yoke/base/terminal.h"
 #include "yoke/base/text.h"
 #include "yoke/bench/history.h"
+#include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/engine_session.h"
-#include "yoke/cli/plan_text.h"
-#include "yoke/cli/predicted.h"
 #include "yoke/cli/sampling_options.h"
 #include "yoke/cli/trace_file.h"
-#include "yoke/cli/why_question.h"
+#include "yoke/plan/plan_text.h"
+#include "yoke/predict/predicted.h"
+#include "yoke/predict/why_question.h"
 #include "yoke/report/word_flow.h"
 #include "yoke/serve/answer_text.h"
 #include "yoke/terminal/typed_input.h"
@@ -202,8 +203,8 @@ std::string summary(EngineSession& engine, const engine::Request& request, const
       recoveries > 0 ? fmt::format("; {} {}", recoveries, recoveries == 1 ? "recovery" : "recoveries") : std::string());
 }
 
-RunAsked asked_of(const serve::EngineHostSpec& spec, const engine::Request& request,
-                  const serve::CompletedAnswer& answer) {
+predict::RunAsked asked_of(const serve::EngineHostSpec& spec, const engine::Request& request,
+                           const serve::CompletedAnswer& answer) {
   const bool is_local = spec.transport == rank::Transport::kThreads || spec.place.has_value();
   return {.engine = spec.engine,
           .cluster = is_local ? std::nullopt : spec.cluster,
@@ -212,7 +213,8 @@ RunAsked asked_of(const serve::EngineHostSpec& spec, const engine::Request& requ
 }
 
 bench::RunRecord record_of(const RunArguments& a, const engine::EngineReady& ready, const engine::Request& request,
-                           const serve::CompletedAnswer& answer, const std::optional<PredictedRun>& predicted) {
+                           const serve::CompletedAnswer& answer,
+                           const std::optional<predict::PredictedRun>& predicted) {
   bench::RunRecord record = bench::new_record(
       "run", Document::map({{"model", Document::string(a.engine.model)},
                             {"ranks", Document::number(std::int64_t{ready.ranks})},
@@ -220,7 +222,7 @@ bench::RunRecord record_of(const RunArguments& a, const engine::EngineReady& rea
                             {"transport", Document::string(ready.transport)},
                             {"prompt_tokens", Document::number(static_cast<std::int64_t>(request.prompt.size()))},
                             {"answer_tokens", Document::number(static_cast<std::int64_t>(answer.tokens.size()))}}));
-  const auto add = [&](std::string name, double value, const PredictedRate* rate) {
+  const auto add = [&](std::string name, double value, const predict::PredictedRate* rate) {
     record.rows.push_back(
         {.name = std::move(name), .size = 0, .value = value, .low = value, .high = value, .unit = "tok/s"});
     if (rate != nullptr) record.rows.back().predicted = rate->value;
@@ -228,8 +230,8 @@ bench::RunRecord record_of(const RunArguments& a, const engine::EngineReady& rea
   add("prefill", answer.prefill_rate(request.prompt.size()), predicted ? &predicted->prefill : nullptr);
   add("decode", answer.decode_rate(), predicted ? &predicted->decode : nullptr);
   record.summary = fmt::format("{}, {} rank{}: {} tok/s", fs::path(a.engine.model).filename().native(), ready.ranks,
-                               ready.ranks == 1 ? "" : "s", short_number(answer.decode_rate()));
-  if (predicted) record.summary += fmt::format(" ({} predicted)", short_number(predicted->decode.value));
+                               ready.ranks == 1 ? "" : "s", plan::short_number(answer.decode_rate()));
+  if (predicted) record.summary += fmt::format(" ({} predicted)", plan::short_number(predicted->decode.value));
   return record;
 }
 
@@ -277,8 +279,8 @@ int run_prompt(Session& session, RunArguments a) {
   say(words.finish());
   if (flow && !session.json) engine.print(flow->finish());
   logits.finish();
-  const RunAsked asked = asked_of(spec, request, answer);
-  const auto predicted = predict_run(asked);
+  const predict::RunAsked asked = asked_of(spec, request, answer);
+  const auto predicted = predict::predict_run(asked);
   // An answer of one token has no rate; one that a recovery interrupted says nothing about speed.
   const bool is_measurement = answer.decode.value > 0 && engine.client().recoveries().empty();
   const bool is_kept = !a.no_history && is_measurement;
@@ -286,7 +288,7 @@ int run_prompt(Session& session, RunArguments a) {
   const auto account =
       is_kept || a.why || is_traced ? engine.client().account(is_traced ? kTraceTime : kAccountLimit) : std::nullopt;
   std::optional<why::RunQuestion> question;
-  if (account) question = why_question(session, asked, account->account);
+  if (account) question = predict::why_question(session_options(session), asked, account->account);
   std::optional<WrittenTrace> trace;
   if (is_traced) trace.emplace(a.trace, account ? account->traces : std::vector<spec::RankTrace>());
   if (session.json) {
@@ -299,7 +301,7 @@ int run_prompt(Session& session, RunArguments a) {
     if (!words.all().ends_with('\n') && !words.all().empty()) engine.print("\n");
     if (!session.quiet) {
       engine.note(summary(engine, request, answer));
-      if (predicted) engine.note(predicted_text(*predicted, answer.decode_rate()));
+      if (predicted) engine.note(predict::predicted_text(*predicted, answer.decode_rate()));
       if (const auto note = cpu_note(engine.ready())) engine.note(*note);
     }
   }
@@ -307,7 +309,7 @@ int run_prompt(Session& session, RunArguments a) {
   if (trace && !session.json) engine.note(trace->text());
   if (is_kept) {
     bench::RunRecord record = record_of(a, engine.ready(), request, answer, predicted);
-    if (question) keep_question(record, *question);
+    if (question) predict::keep_question(record, *question);
     session.warn(bench::keep_record(record));
   }
   return kExitOk;

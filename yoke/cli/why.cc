@@ -5,21 +5,35 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/base/interrupt.h"
 #include "yoke/base/json.h"
 #include "yoke/base/log.h"
 #include "yoke/base/result.h"
 #include "yoke/bench/history.h"
+#include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/why_engine.h"
-#include "yoke/cli/why_question.h"
+#include "yoke/cli/watch_input.h"
+#include "yoke/predict/why_question.h"
+#include "yoke/watch/engine_sums.h"
 #include "yoke/why/evaluate_rows.h"
 
 namespace yoke::cli {
 namespace {
 
+using namespace literals;
+
 constexpr int kRunsLookedAt = 200;  // of the history
 constexpr std::size_t kMaxHealthy = 20;
 constexpr double kAlike = 2;  // lengths of prompts and answers that may be compared
+
+constexpr Seconds kReachTime{5};  // until nodes have sent their first samples
+
+struct WhyEngineAsked {
+  WatchInput input;
+  Seconds time{10};
+  std::string model;   // for the plan; empty: as the engine calls it
+  std::string format;  // of its weights; empty: as the model's files or name say
+};
 
 struct WhyArguments {
   std::string run;
@@ -126,6 +140,49 @@ why::Answer evaluate_record(const Session& session, const std::string& name) {
   if (const std::string given = session_options(session); !given.empty()) question->options = given;
   question->healthy = healthy_before(records, record);
   return why::evaluate_run(*question);
+}
+
+// An engine that is watched for a while, gathered for its judge. Error(kNotFound) where no engine answers.
+why::EngineQuestion watch_engine(const Session& session, const WhyEngineAsked& asked) {
+  OpenedWatch opened = open_watch(session, asked.input);
+  watch::Board board(opened.plan);
+  watch::EngineSums sums;
+  Deadline deadline = Deadline::after(std::min(asked.input.reach_limit(), asked.time + kReachTime));
+  bool has_begun = false;
+  while (!opened.source->at_end() && !deadline.expired()) {
+    throw_if_interrupted();
+    const auto observation = opened.source->next(Deadline::after(0.1_s));
+    if (!observation) continue;
+    board.take(*observation);
+    sums.take(board, observation->node);
+    if (!has_begun && sums.has_engine() && !asked.input.replay) {
+      has_begun = true;
+      deadline = Deadline::after(asked.time);
+    }
+    if (asked.input.replay) deadline = Deadline::after(asked.time);
+  }
+  if (!sums.has_engine()) {
+    throw Error(ErrorCode::kNotFound, "no engine answers /metrics on these nodes",
+                "start one ('yoke serve', 'yoke launch'), or give its port with --engine-port");
+  }
+  why::EngineQuestion question = sums.question();
+  question.options = session_options(session);
+  question.subject =
+      fmt::format("{}{} watched for {:.0f} s: {:.3g} tokens/s, {:.1f} requests at once", question.engine.kind,
+                  question.engine.model.empty() ? "" : " with " + question.engine.model, question.engine.seconds,
+                  question.engine.tokens_per_second, question.engine.running.value_or(0));
+  if (const auto planned = try_to([&] {
+        return predict::plan_engine(
+            {.model = asked.model,
+             .format = asked.format,
+             .cluster = find_cluster_file(session) ? read_session_cluster(session) : std::nullopt},
+            question.engine);
+      })) {
+    if (planned->rate > 0 && planned->low > 0) question.planned = *planned;
+  } else if (!asked.model.empty()) {
+    throw Error(planned.error());
+  }
+  return question;
 }
 
 int print_why(Session& session, const WhyArguments& a) {

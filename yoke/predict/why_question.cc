@@ -1,4 +1,4 @@
-#include "yoke/cli/why_question.h"
+#include "yoke/predict/why_question.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,9 @@
 
 #include "yoke/base/json.h"
 #include "yoke/base/result.h"
+#include "yoke/predict/plan_input.h"
 
-namespace yoke::cli {
+namespace yoke::predict {
 namespace {
 
 constexpr double kMinSpread = 1.6;    // of a calibrated plan's terms: a single term is less certain than their sum
@@ -64,12 +65,13 @@ why::PlannedRun planned_terms(const RunAsked& asked, const spec::StepAccount& ac
   return planned;
 }
 
-}  // namespace
-
-std::string session_options(const Session& session) {
-  if (session.lab) return " --lab " + *session.lab;
-  return session.cluster_file ? " --cluster " + *session.cluster_file : "";
+plan::Engine planned_engine_of(const std::string& kind) {
+  if (kind == "yoke") return plan::Engine::kYoke;
+  if (kind == "sglang") return plan::Engine::kSglang;
+  return kind == "llama-server" ? plan::Engine::kLlamaCpp : plan::Engine::kVllm;
 }
+
+}  // namespace
 
 why::RailsExpected rails_expected(const std::optional<spec::Cluster>& cluster) {
   why::RailsExpected expected;
@@ -84,11 +86,11 @@ why::RailsExpected rails_expected(const std::optional<spec::Cluster>& cluster) {
   return expected;
 }
 
-why::RunQuestion why_question(const Session& session, const RunAsked& asked, const spec::StepAccount& account) {
+why::RunQuestion why_question(const std::string& options, const RunAsked& asked, const spec::StepAccount& account) {
   why::RunQuestion question{.subject = {}, .account = account};
   question.rails = rails_expected(asked.cluster);
   // On a lab's head node the cluster file is one that only this program knows.
-  question.options = asked.cluster && asked.cluster->lab ? " --lab " + *asked.cluster->lab : session_options(session);
+  question.options = asked.cluster && asked.cluster->lab ? " --lab " + *asked.cluster->lab : options;
   if (account.ranks.empty()) return question;
   // A plan that cannot be made costs nothing but its column.
   if (const auto planned = try_to([&] { return planned_terms(asked, account); })) question.planned = *planned;
@@ -101,4 +103,38 @@ void keep_question(bench::RunRecord& record, const why::RunQuestion& question) {
   record.settings = print_json(settings, JsonLayout::kOneLine);
 }
 
-}  // namespace yoke::cli
+why::PlannedEngine plan_engine(const EnginePlanAsked& asked, const why::WatchedEngine& engine) {
+  const PlannedModel model = read_planned_model(asked.model.empty() ? engine.model : asked.model);
+  if (!model.language) throw Error(ErrorCode::kUnsupported, "not a language model");
+  plan::Request request;
+  request.model = *model.language;
+  const plan::WeightFormat* const format = asked.format.empty() ? model.format : plan::find_format(asked.format);
+  request.format = format != nullptr ? *format : *plan::find_format("bf16");
+  request.file_bytes = model.file_bytes;
+  // Without a cluster it is this machine that is watched.
+  request.machines = read_machines(
+      {.on = asked.cluster ? std::nullopt : std::optional<std::string>("here"), .cluster = asked.cluster});
+  request.engine = planned_engine_of(engine.kind);
+  request.concurrency = std::max(1.0, engine.running.value_or(1));
+  const plan::Plan made = plan::make_plan(request, plan::shipped_constants());
+  if (!made.fits || made.layouts.empty()) throw Error(ErrorCode::kUnsupported, "the plan says it does not fit");
+  why::PlannedEngine planned;
+  for (const plan::TimeShare& share : made.step) {
+    if (share.part == "weights" || share.part == "arithmetic") planned.step.weights += share.seconds;
+    if (share.part == "cache") planned.step.cache = share.seconds;
+    if (share.part == "launches") planned.step.fixed = share.seconds;
+    if (share.part == "exchange") planned.step.exchange = share.seconds;
+    if (share.part == "other prompts") planned.prompts = share.seconds;
+  }
+  for (const plan::Estimate& estimate : made.estimates) {
+    if (estimate.name.starts_with("decode")) {  // that of several requests comes last
+      planned.rate = estimate.value;
+      planned.low = estimate.low;
+      planned.high = estimate.high;
+    }
+    if (estimate.name == "prefill") planned.prefill_rate = estimate.value;
+  }
+  return planned;
+}
+
+}  // namespace yoke::predict

@@ -4,10 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "yoke/cli/command.h"
 #include "yoke/plan/planner.h"
 
-namespace yoke::cli {
+namespace yoke::predict {
 
 struct PlannedModel {
   std::optional<spec::ModelFacts> language;
@@ -19,16 +18,17 @@ struct PlannedModel {
 // A catalogue name, a folder with config.json (and safetensors, for exact sizes), a config.json, or a size ("70B").
 PlannedModel read_planned_model(const std::string& text);
 
-// "2xspark", a cluster file, the JSON of 'yoke probe', a capture's folder, "here"; nothing: the cluster file of the
-// session. What 'yoke bench calibrate' measured on this machine or cluster replaces the catalogue's figures.
+// "2xspark", a cluster file, the JSON of 'yoke probe', a capture's folder, "here"; nothing: `cluster`. What 'yoke bench
+// calibrate' measured on this machine or cluster replaces the catalogue's figures.
 struct MachinesAsked {
   std::optional<std::string> on = {};
+  std::optional<spec::Cluster> cluster = {};
   std::optional<int> nodes = {};  // the first ones of a cluster file
   std::string calibration = {};   // a file, or "none"; empty: what is kept for these machines
 };
-plan::Machines read_machines(const Session& session, const MachinesAsked& asked);
+plan::Machines read_machines(const MachinesAsked& asked);
 
 // What yoke's engine would hold on each of so many ranks; empty where it cannot run the folder's model.
 std::vector<plan::RankWeights> read_rank_weights(const std::string& model);
 
-}  // namespace yoke::cli
+}  // namespace yoke::predict

@@ -1,4 +1,4 @@
-#include "yoke/cli/predicted.h"
+#include "yoke/predict/predicted.h"
 
 #include <fmt/format.h>
 
@@ -10,14 +10,14 @@
 #include "yoke/base/result.h"
 #include "yoke/bench/calibration_files.h"
 #include "yoke/bench/machine_facts.h"
-#include "yoke/cli/plan_input.h"
-#include "yoke/cli/plan_text.h"
 #include "yoke/lab/enter.h"
 #include "yoke/lab/node_access.h"
 #include "yoke/lab/plain.h"
 #include "yoke/lab/state.h"
+#include "yoke/plan/plan_text.h"
+#include "yoke/predict/plan_input.h"
 
-namespace yoke::cli {
+namespace yoke::predict {
 
 namespace {
 
@@ -96,9 +96,9 @@ std::optional<PredictedRun> predict_run(const RunAsked& asked) {
 
 std::string predicted_text(const PredictedRun& predicted, double decode_measured) {
   const PredictedRate& decode = predicted.decode;
-  return fmt::format("plan: {} tokens/s predicted ({} to {}), {} measured ({}){}", short_number(decode.value),
-                     short_number(decode.low), short_number(decode.high), short_number(decode_measured),
-                     difference(decode_measured, decode.value),
+  return fmt::format("plan: {} tokens/s predicted ({} to {}), {} measured ({}){}", plan::short_number(decode.value),
+                     plan::short_number(decode.low), plan::short_number(decode.high),
+                     plan::short_number(decode_measured), difference(decode_measured, decode.value),
                      predicted.is_calibrated ? "" : "; not calibrated: 'yoke bench calibrate' measures this machine");
 }
 
@@ -182,9 +182,9 @@ std::string add_predicted(bench::RunRecord& record, const PredictedMachine& mach
   if (concerned == nullptr) return "";
   const double predicted = concerned->unit == "GB/s" ? machine.bandwidth : machine.arithmetic;
   concerned->predicted = predicted;
-  return fmt::format("Plan: {} {} {} predicted ({}), {} measured ({}).\n", concerned->name, short_number(predicted),
-                     concerned->unit, machine.source, short_number(concerned->value),
-                     difference(concerned->value, predicted));
+  return fmt::format("Plan: {} {} {} predicted ({}), {} measured ({}).\n", concerned->name,
+                     plan::short_number(predicted), concerned->unit, machine.source,
+                     plan::short_number(concerned->value), difference(concerned->value, predicted));
 }
 
 namespace {
@@ -225,4 +225,4 @@ std::optional<plan::Calibration> find_calibration_here() {
   return bench::find_calibration(bench::facts_of_this_machine(DiskTree()).host);
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::predict

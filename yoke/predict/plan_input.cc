@@ -1,4 +1,4 @@
-#include "yoke/cli/plan_input.h"
+#include "yoke/predict/plan_input.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,13 +8,12 @@
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 #include "yoke/bench/calibration_files.h"
-#include "yoke/cli/cluster_file.h"
-#include "yoke/cli/predicted.h"
 #include "yoke/engine/footprint.h"
+#include "yoke/predict/predicted.h"
 #include "yoke/probe/probe.h"
 #include "yoke/weights/model_files.h"
 
-namespace yoke::cli {
+namespace yoke::predict {
 namespace {
 
 namespace fs = std::filesystem;
@@ -148,9 +147,9 @@ plan::Machines machines_of_cluster(spec::Cluster cluster, const MachinesAsked& a
 }
 
 // The second is whether these are the nodes of a cluster, of which --nodes can take some.
-std::pair<plan::Machines, bool> machines_meant(const Session& session, const MachinesAsked& asked) {
+std::pair<plan::Machines, bool> machines_meant(const MachinesAsked& asked) {
   if (!asked.on) {
-    if (find_cluster_file(session)) return {machines_of_cluster(load_session_cluster(session), asked), true};
+    if (asked.cluster) return {machines_of_cluster(*asked.cluster, asked), true};
     throw Error(ErrorCode::kUsage, "--on is missing: on which machines?",
                 "--on 2xspark, a cluster file, or --on here; 'yoke plan hardware' lists the names");
   }
@@ -178,8 +177,8 @@ std::pair<plan::Machines, bool> machines_meant(const Session& session, const Mac
 
 }  // namespace
 
-plan::Machines read_machines(const Session& session, const MachinesAsked& asked) {
-  auto [machines, is_cluster] = machines_meant(session, asked);
+plan::Machines read_machines(const MachinesAsked& asked) {
+  auto [machines, is_cluster] = machines_meant(asked);
   if (asked.nodes && !is_cluster) {
     throw Error(ErrorCode::kUsage, "--nodes takes the first nodes of a cluster file",
                 "without one write the number into --on, such as --on 2xspark");
@@ -206,4 +205,4 @@ std::vector<plan::RankWeights> read_rank_weights(const std::string& model) {
   return weights;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::predict

@@ -1,4 +1,4 @@
-#include "yoke/cli/plan_text.h"
+#include "yoke/plan/plan_text.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "yoke/report/table.h"
 #include "yoke/report/text_plot.h"
 
-namespace yoke::cli {
+namespace yoke::plan {
 namespace {
 
 constexpr std::size_t kPlanWidth = 100;
@@ -21,7 +21,7 @@ std::string tokens_text(double tokens) {
   return fmt::format("{:.0f} tokens", tokens);
 }
 
-report::Table memory_table(const plan::MemoryUse& use, int gpus_per_node) {
+report::Table memory_table(const MemoryUse& use, int gpus_per_node) {
   report::Table table{.title = "Memory of one GPU",
                       .columns = {{.header = "part"}, {.header = "size", .align = report::TextAlign::kRight}}};
   for (const auto& [part, bytes] :
@@ -39,17 +39,15 @@ report::Table memory_table(const plan::MemoryUse& use, int gpus_per_node) {
   return table;
 }
 
-report::Table layouts_table(const plan::Plan& plan) {
-  const bool is_training = plan.goal == plan::Goal::kTrain;
-  const std::string unit = plan.goal == plan::Goal::kDraw ? "images/min"
-                           : is_training                  ? "tok/s"
-                                                          : "tok/s, prompts read";
+report::Table layouts_table(const Plan& plan) {
+  const bool is_training = plan.goal == Goal::kTrain;
+  const std::string unit = plan.goal == Goal::kDraw ? "images/min" : is_training ? "tok/s" : "tok/s, prompts read";
   report::Table table{.title = plan.fits ? "Layouts, best first" : "Nearest layout",
                       .columns = {{.header = "layout"},
                                   {.header = unit, .align = report::TextAlign::kRight},
                                   {.header = "why", .fit = report::ColumnFit::kShrinks}}};
-  for (const plan::PlannedLayout& planned : plan.layouts) {
-    const double score = plan.goal == plan::Goal::kDraw ? 60 * planned.score : planned.score;
+  for (const PlannedLayout& planned : plan.layouts) {
+    const double score = plan.goal == Goal::kDraw ? 60 * planned.score : planned.score;
     std::string why = planned.why;
     if (is_training) {
       why += fmt::format("; sharding {}, recompute {}, micro-batch {:.0f}", planned.sharding, planned.recompute,
@@ -60,13 +58,13 @@ report::Table layouts_table(const plan::Plan& plan) {
   return table;
 }
 
-report::Table estimates_table(const plan::Plan& plan, std::vector<std::string>& notes) {
+report::Table estimates_table(const Plan& plan, std::vector<std::string>& notes) {
   report::Table table{.title = "Expected, with the interval that holds four of five measurements",
                       .columns = {{.header = "what"},
                                   {.header = "value", .align = report::TextAlign::kRight},
                                   {.header = "80% interval"},
                                   {.header = "from", .align = report::TextAlign::kRight}}};
-  for (const plan::Estimate& estimate : plan.estimates) {
+  for (const Estimate& estimate : plan.estimates) {
     auto known = std::find(notes.begin(), notes.end(), estimate.provenance);
     if (known == notes.end()) known = notes.insert(notes.end(), estimate.provenance);
     table.rows.push_back({estimate.name, fmt::format("{} {}", short_number(estimate.value), estimate.unit),
@@ -76,17 +74,17 @@ report::Table estimates_table(const plan::Plan& plan, std::vector<std::string>& 
   return table;
 }
 
-report::Table step_table(const plan::Plan& plan) {
+report::Table step_table(const Plan& plan) {
   double total = 0;
-  for (const plan::TimeShare& share : plan.step) total += share.seconds;
-  const std::string what = plan.goal == plan::Goal::kServe  ? "Where a decode step goes"
-                           : plan.goal == plan::Goal::kDraw ? "Where an image's time goes"
-                                                            : "Where a token's GPU time goes";
+  for (const TimeShare& share : plan.step) total += share.seconds;
+  const std::string what = plan.goal == Goal::kServe  ? "Where a decode step goes"
+                           : plan.goal == Goal::kDraw ? "Where an image's time goes"
+                                                      : "Where a token's GPU time goes";
   report::Table table{.title = what,
                       .columns = {{.header = "part"},
                                   {.header = "time", .align = report::TextAlign::kRight},
                                   {.header = "share", .align = report::TextAlign::kRight}}};
-  for (const plan::TimeShare& share : plan.step) {
+  for (const TimeShare& share : plan.step) {
     if (share.seconds <= 0) continue;
     table.rows.push_back(
         {share.part, yoke::to_string(Seconds{share.seconds}), fmt::format("{:.1f}%", 100 * share.seconds / total)});
@@ -104,10 +102,9 @@ std::string bullets(std::string_view title, const std::vector<std::string>& line
   return out;
 }
 
-std::string cabling_text(const plan::Plan& plan, const plan::Request& request) {
+std::string cabling_text(const Plan& plan, const Request& request) {
   if (request.machines.nodes == 1) return "";
-  std::string out =
-      fmt::format("\nCabling: {}\n{}", plan.cabling.shape, plan::draw_text(plan.cabling, request.machines));
+  std::string out = fmt::format("\nCabling: {}\n{}", plan.cabling.shape, draw_text(plan.cabling, request.machines));
   if (!plan.cabling.approved.empty()) {
     out += "  Approved cables:\n";
     for (const spec::ApprovedCable& cable : plan.cabling.approved) {
@@ -118,8 +115,8 @@ std::string cabling_text(const plan::Plan& plan, const plan::Request& request) {
   return out + bullets("About the cabling", plan.cabling.notes);
 }
 
-std::string verdict_text(const plan::Plan& plan, const plan::Request& request) {
-  const plan::PlannedLayout& best = plan.layouts.front();
+std::string verdict_text(const Plan& plan, const Request& request) {
+  const PlannedLayout& best = plan.layouts.front();
   if (!plan.fits) {
     return fmt::format("{} ({}) does not fit {}: {} are missing on each GPU.\n", plan.model, plan.format, plan.machines,
                        gigabytes(-best.memory.left()));
@@ -127,7 +124,7 @@ std::string verdict_text(const plan::Plan& plan, const plan::Request& request) {
   std::string out = fmt::format("{} ({}) fits {} as {}: {} of {} used on each GPU, {} left.", plan.model, plan.format,
                                 plan.machines, best.name, gigabytes(best.memory.used()),
                                 gigabytes(best.memory.capacity), gigabytes(best.memory.left()));
-  if (plan.goal == plan::Goal::kServe) {
+  if (plan.goal == Goal::kServe) {
     const double most = request.model.context > 0
                             ? std::min(plan.context_max, static_cast<double>(request.model.context))
                             : plan.context_max;
@@ -135,7 +132,7 @@ std::string verdict_text(const plan::Plan& plan, const plan::Request& request) {
                        most < plan.context_max ? " (the model's limit)" : "", tokens_text(plan.context),
                        plan.sequences_max);
   }
-  if (plan.goal == plan::Goal::kTrain) {
+  if (plan.goal == Goal::kTrain) {
     out += fmt::format("\nLargest micro-batch of {}: {:.0f}. Longest sequence: {}.", tokens_text(plan.context),
                        plan.sequences_max, tokens_text(plan.context_max));
   }
@@ -163,7 +160,7 @@ std::string short_number(double value) {
   return fmt::format("{:#.2g}", value);
 }
 
-std::string plan_text(const plan::Plan& plan, const plan::Request& request) {
+std::string plan_text(const Plan& plan, const Request& request) {
   std::string out = verdict_text(plan, request);
   out += bullets("To change that:", plan.fits ? std::vector<std::string>{} : plan.changes);
   out += bullets("Mind:", plan.warnings);
@@ -184,7 +181,7 @@ std::string plan_text(const plan::Plan& plan, const plan::Request& request) {
   return out + bullets("Guessed:", plan.guesses);
 }
 
-std::string scale_text(const std::vector<plan::ScalePoint>& points, const plan::Request& request) {
+std::string scale_text(const std::vector<ScalePoint>& points, const Request& request) {
   report::Table table{
       .title = fmt::format("{} on 1 to {} x {}", request.model.name, points.back().nodes, request.machines.hardware),
       .columns = {{.header = "nodes", .align = report::TextAlign::kRight},
@@ -196,7 +193,7 @@ std::string scale_text(const std::vector<plan::ScalePoint>& points, const plan::
                           .y = {.label = "tok/s", .scale = report::AxisScale::kLog10},
                           .series = {{.name = "planned"}, {.name = "perfect"}}};
   double first = 0;
-  for (const plan::ScalePoint& point : points) {
+  for (const ScalePoint& point : points) {
     const bool fits = point.rate > 0;
     table.rows.push_back({fmt::format("{}", point.nodes), fits ? short_number(point.rate) : "-",
                           fits ? fmt::format("{:.0f}%", 100 * point.efficiency) : "-", point.layout});
@@ -212,7 +209,7 @@ std::string scale_text(const std::vector<plan::ScalePoint>& points, const plan::
          "the nodes. Stragglers, failures and what a larger batch costs in learning are not counted.\n";
 }
 
-std::string validation_text(const plan::Validation& validation, const std::string& file) {
+std::string validation_text(const Validation& validation, const std::string& file) {
   report::Table table{.title = fmt::format("Error of the planner on {}", file),
                       .columns = {{.header = "class"},
                                   {.header = "rows", .align = report::TextAlign::kRight},
@@ -223,7 +220,7 @@ std::string validation_text(const plan::Validation& validation, const std::strin
                                   {.header = "in-sample p90", .align = report::TextAlign::kRight}}};
   const auto percent = [](double value) { return fmt::format("{:.1f}%", 100 * value); };
   for (const auto& [name, summary] : validation.held_out) {
-    const plan::ErrorSummary& inside = validation.in_sample.at(name);
+    const ErrorSummary& inside = validation.in_sample.at(name);
     table.rows.push_back({name, fmt::format("{}", summary.rows), percent(summary.median), percent(summary.p90),
                           fmt::format("{:.0f}%", 100 * summary.within_interval), percent(inside.median),
                           percent(inside.p90)});
@@ -231,16 +228,16 @@ std::string validation_text(const plan::Validation& validation, const std::strin
   std::string out = report::render_text(table, report::for_output(kPlanWidth));
   out += "Median and p90: each model predicted by constants fitted without it (leave one model out).\n";
   out += "In-sample: with the shipped constants, which were chosen with these rows in view.\n";
-  std::vector<const plan::RowResult*> worst;
+  std::vector<const RowResult*> worst;
   std::vector<std::string> declined;
-  for (const plan::RowResult& result : validation.rows) {
+  for (const RowResult& result : validation.rows) {
     if (result.held_out) {
       worst.push_back(&result);
     } else {
       declined.push_back(fmt::format("{}: {}", result.row.id, result.why));
     }
   }
-  const auto error = [](const plan::RowResult* result) { return *result->held_out / result->row.value - 1; };
+  const auto error = [](const RowResult* result) { return *result->held_out / result->row.value - 1; };
   std::stable_sort(worst.begin(), worst.end(),
                    [&](const auto* a, const auto* b) { return std::abs(error(a)) > std::abs(error(b)); });
   report::Table rows{.title = "Worst rows",
@@ -252,7 +249,7 @@ std::string validation_text(const plan::Validation& validation, const std::strin
                                  {.header = "shipped", .align = report::TextAlign::kRight},
                                  {.header = "error", .align = report::TextAlign::kRight}}};
   for (std::size_t i = 0; i < std::min<std::size_t>(worst.size(), 10); ++i) {
-    const plan::RowResult& result = *worst[i];
+    const RowResult& result = *worst[i];
     rows.rows.push_back({result.row.id, result.class_name, result.row.model, short_number(result.row.value),
                          short_number(*result.held_out), short_number(*result.predicted),
                          fmt::format("{:+.0f}%", 100 * error(worst[i]))});
@@ -265,7 +262,7 @@ std::string validation_text(const plan::Validation& validation, const std::strin
   return out;
 }
 
-std::string claim_text(const plan::ClaimExplained& explained) {
+std::string claim_text(const ClaimExplained& explained) {
   std::string out =
       fmt::format("{} {}: {}. Expected {} ({} to {}) as {}.\n", short_number(explained.claimed), explained.unit,
                   explained.verdict, short_number(explained.expected.value), short_number(explained.expected.low),
@@ -314,4 +311,4 @@ std::string hardware_text(const spec::HardwareFacts& facts) {
   return out + bullets("Approved cables", cables);
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::plan

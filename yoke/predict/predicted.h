@@ -13,7 +13,7 @@
 #include "yoke/plan/planner.h"
 #include "yoke/spec/cluster.h"
 
-namespace yoke::cli {
+namespace yoke::predict {
 
 struct PredictedRate {
   double value = 0;  // tokens/s
@@ -62,4 +62,4 @@ std::filesystem::path calibration_place(
 std::optional<plan::Calibration> find_cluster_calibration(const spec::Cluster& cluster);
 std::optional<plan::Calibration> find_calibration_here();
 
-}  // namespace yoke::cli
+}  // namespace yoke::predict

@@ -5,14 +5,14 @@
 
 #include "yoke/base/error_testing.h"
 #include "yoke/base/result.h"
-#include "yoke/cli/plan_input.h"
 #include "yoke/engine/placement.h"
 #include "yoke/engine/rank_need.h"
 #include "yoke/models/families.h"
 #include "yoke/ops/backends.h"
+#include "yoke/predict/plan_input.h"
 #include "yoke/weights/model_files.h"
 
-namespace yoke::cli {
+namespace yoke::predict {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
@@ -123,4 +123,4 @@ TEST(PlanFit, BothKeepEightGibibytesOfUnifiedMemoryFree) {
 }
 
 }  // namespace
-}  // namespace yoke::cli
+}  // namespace yoke::predict
