@@ -17,14 +17,14 @@
 #include "yoke/cli/commands.h"
 #include "yoke/cli/engine_session.h"
 #include "yoke/cli/plan_request.h"
-#include "yoke/cli/serve_check.h"
-#include "yoke/cli/serve_log.h"
-#include "yoke/cli/serve_unit.h"
 #include "yoke/plan/planner.h"
 #include "yoke/serve/api.h"
 #include "yoke/serve/client.h"
 #include "yoke/serve/engine_service.h"
 #include "yoke/serve/model_pool.h"
+#include "yoke/serve/serve_check.h"
+#include "yoke/serve/serve_log.h"
+#include "yoke/serve/serve_unit.h"
 #include "yoke/serve/upstream_service.h"
 
 namespace yoke::cli {
@@ -78,16 +78,16 @@ std::int64_t cache_tokens_for(const ServeArguments& a, std::int64_t context) {
 }
 
 std::string unit_text(const ServeArguments& a, const std::string& typed) {
-  ServeUnit unit{.program = fs::read_symlink("/proc/self/exe").native(),
-                 .arguments = own_arguments(),
-                 .folder = fs::current_path().native(),
-                 .user = std::getenv("USER") ? std::getenv("USER") : "root",
-                 .environment = {},
-                 .drain_limit = a.drain_limit};
+  serve::ServeUnit unit{.program = fs::read_symlink("/proc/self/exe").native(),
+                        .arguments = serve::own_arguments(),
+                        .folder = fs::current_path().native(),
+                        .user = std::getenv("USER") ? std::getenv("USER") : "root",
+                        .environment = {},
+                        .drain_limit = a.drain_limit};
   for (const char* name : {"HF_HOME", "HF_HUB_CACHE"}) {
     if (const char* value = std::getenv(name)) unit.environment[name] = value;
   }
-  return serve_unit_text(unit, a.upstream ? *a.upstream : a.config ? *a.config : typed.empty() ? "nano" : typed);
+  return serve::serve_unit_text(unit, a.upstream ? *a.upstream : a.config ? *a.config : typed.empty() ? "nano" : typed);
 }
 
 // The plan of this model on these machines; nothing where the planner does not know it.
@@ -120,11 +120,11 @@ Document plan_json(const std::optional<plan::Plan>& made) {
 }
 
 int print_check(Session& session, const ServeArguments& a, Document found) {
-  add_front_check(found, {a.host, a.port}, a.key_file);
+  serve::add_front_check(found, {a.host, a.port}, a.key_file);
   if (session.json) {
     session.print_json(found);
   } else {
-    session.print(check_text(found));
+    session.print(serve::check_text(found));
   }
   return kExitOk;
 }
@@ -138,7 +138,7 @@ int check_engine(Session& session, const ServeArguments& a, const serve::EngineH
                                   {"context", Document::number(context)},
                                   {"running_max", Document::number(std::int64_t{a.running})},
                                   {"chat_template", Document::boolean(has_template)}});
-  add_memory_check(found, spec, made);
+  serve::add_memory_check(found, spec, made);
   if (const Document plan = plan_json(made); plan.kind == Document::Kind::kMap) {
     found.add("planned_tokens_per_second", *plan.find("tokens_per_second"));
   }
@@ -148,7 +148,7 @@ int check_engine(Session& session, const ServeArguments& a, const serve::EngineH
 // What all kinds of servers have: the listening socket, the API, and words for the log and for systemd.
 class ServeFront {
  public:
-  ServeFront(const ServeArguments& a, const ServeLog& log)
+  ServeFront(const ServeArguments& a, const serve::ServeLog& log)
       : a_(a),
         log_(log),
         options_{.keys = a.key_file ? serve::ApiKeys::load(*a.key_file) : serve::ApiKeys(),
@@ -196,7 +196,7 @@ class ServeFront {
                                                                    : "to everybody who reaches it, without keys"));
   }
   const ServeArguments& a_;
-  const ServeLog& log_;
+  const serve::ServeLog& log_;
   serve::ApiOptions options_;
   std::optional<serve::Api> api_;
   std::optional<http::Server> server_;
@@ -221,7 +221,7 @@ int run_serve(Session& session, ServeArguments a) {
   spec.engine.cache_tokens = cache_tokens_for(a, limits.context_max);
   const std::string name = served_name(a, typed);
   if (a.check) return check_engine(session, a, spec, name, limits.context_max, text.chat.has_value());
-  const ServeLog log(session);
+  const serve::ServeLog log(session);
   ServeFront front(a, log);
   serve::RequestHub hub(spec, {.running_max = a.running,
                                .queue_max = a.queue,
@@ -262,7 +262,7 @@ int run_pool(Session& session, const ServeArguments& a) {
     }
     return print_check(session, a, std::move(models));
   }
-  const ServeLog log(session);
+  const serve::ServeLog log(session);
   ServeFront front(a, log);
   const auto pool = std::make_shared<serve::ModelPool>(
       spec, serve::PoolOptions{.program = fs::read_symlink("/proc/self/exe"), .front = upstream_options(a, front)});
@@ -280,7 +280,7 @@ int run_upstream(Session& session, const ServeArguments& a) {
     throw Error(ErrorCode::kUsage, "a MODEL is of no use with --upstream: the other server has it loaded",
                 "leave MODEL out; --name says what clients call it");
   }
-  const ServeLog log(session);
+  const serve::ServeLog log(session);
   ServeFront front(a, log);
   serve::UpstreamOptions options = upstream_options(a, front);
   const char* const key = std::getenv("OPENAI_API_KEY");
@@ -291,7 +291,7 @@ int run_upstream(Session& session, const ServeArguments& a) {
   serve::UpstreamService service(options);
   if (a.check) {
     Document found = Document::map({{"upstream", Document::string(to_string(Endpoint{url.host, url.port}))}});
-    add_upstream_check(found, {url.host, url.port}, options.key.value_or(""));
+    serve::add_upstream_check(found, {url.host, url.port}, options.key.value_or(""));
     return print_check(session, a, std::move(found));
   }
   front.open(service);

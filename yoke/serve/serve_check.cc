@@ -1,4 +1,4 @@
-#include "yoke/cli/serve_check.h"
+#include "yoke/serve/serve_check.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "yoke/serve/api_keys.h"
 #include "yoke/spec/memory_fit.h"
 
-namespace yoke::cli {
+namespace yoke::serve {
 namespace {
 
 constexpr Seconds kMemoryLimit{20};
@@ -121,4 +121,4 @@ std::string check_text(const Document& found) {
   return text;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::serve

@@ -1,4 +1,4 @@
-#include "yoke/cli/serve_unit.h"
+#include "yoke/serve/serve_unit.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/text.h"
 
-namespace yoke::cli {
+namespace yoke::serve {
 
 // systemd.service(5), "Command lines": '%' is a specifier and '$' a variable, also inside quotes.
 std::string systemd_word(const std::string& word) {
@@ -60,4 +60,4 @@ std::vector<std::string> own_arguments() {
   return words;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::serve

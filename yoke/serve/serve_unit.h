@@ -6,7 +6,7 @@
 
 #include "yoke/base/units.h"
 
-namespace yoke::cli {
+namespace yoke::serve {
 
 struct ServeUnit {
   std::string program;                 // absolute
@@ -24,4 +24,4 @@ std::string systemd_word(const std::string& word);
 // What this process was started with, but for its own name.
 std::vector<std::string> own_arguments();
 
-}  // namespace yoke::cli
+}  // namespace yoke::serve

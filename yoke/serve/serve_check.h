@@ -10,7 +10,7 @@
 #include "yoke/plan/planner.h"
 #include "yoke/serve/engine_host.h"
 
-namespace yoke::cli {
+namespace yoke::serve {
 
 // Error(kConflict) where another program listens there; what is wrong with the file of keys.
 void add_front_check(Document& found, const Endpoint& listen, const std::optional<std::string>& key_file);
@@ -20,4 +20,4 @@ void add_memory_check(Document& found, const serve::EngineHostSpec& spec, const 
 void add_upstream_check(Document& found, const Endpoint& server, const std::string& key);
 std::string check_text(const Document& found);
 
-}  // namespace yoke::cli
+}  // namespace yoke::serve

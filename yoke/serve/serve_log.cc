@@ -1,4 +1,4 @@
-#include "yoke/cli/serve_log.h"
+#include "yoke/serve/serve_log.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include "yoke/base/log.h"
 #include "yoke/base/text.h"
 
-namespace yoke::cli {
+namespace yoke::serve {
 namespace {
 
 std::string note_of(const http::ExchangeReport& report, std::string_view name) {
@@ -95,4 +95,4 @@ std::string request_line(const std::string& client, const http::HttpRequest& req
   return line;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::serve
