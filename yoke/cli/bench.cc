@@ -14,10 +14,10 @@
 #include "yoke/bench/perf_table.h"
 #include "yoke/bench/report_page.h"
 #include "yoke/bench/shape.h"
+#include "yoke/bench/trace_file.h"
 #include "yoke/cli/bench_options.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/trace_file.h"
 #include "yoke/predict/predicted.h"
 #include "yoke/report/svg_chart.h"
 
@@ -93,7 +93,7 @@ int finish(Session& session, const BenchArguments& arguments, bench::CollectiveR
     if (run.failure) throw bench::to_error(*run.failure);
     outputs.throw_failure();
   });
-  std::optional<WrittenTrace> trace;
+  std::optional<bench::WrittenTrace> trace;
   if (!arguments.trace_file.empty() && ended_well) trace.emplace(arguments.trace_file, traces);
   if (trace && !session.json) session.print(as_comment(trace->text()));
   if (session.json) {
@@ -115,7 +115,7 @@ bool is_one_of_ranks(const job::RankPlace& place) {
 }
 
 int measure(Session& session, const BenchArguments& arguments, comm::CollectiveKind kind) {
-  check_trace_file(arguments.trace_file);
+  bench::check_trace_file(arguments.trace_file);
   bench::CollectiveOptions options = made_of(arguments, kind);
   bench::TableSink table([&](std::string_view text) { session.print(text); });
   bench::CollectiveSink* sink = session.json ? nullptr : &table;

@@ -12,8 +12,8 @@
 #include "yoke/base/text.h"
 #include "yoke/bench/path_limit.h"
 #include "yoke/bench/size.h"
+#include "yoke/bench/trace_file.h"
 #include "yoke/cli/cluster_file.h"
-#include "yoke/cli/trace_file.h"
 
 namespace yoke::cli {
 namespace {
@@ -123,7 +123,7 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
   table.choice("--compare-with", "WHAT", "time it in turns with plain MPI, plain NCCL or a bare socket exchange",
                {"nothing", "mpi", "nccl", "socket"}, a.baseline);
   table.value("--csv", "FILE", "also write the rows as CSV; an existing file stays", a.csv_file);
-  table.value("--trace", "FILE", kTraceHelp, a.trace_file);
+  table.value("--trace", "FILE", bench::kTraceHelp, a.trace_file);
   table.value("--plot", "FILE.svg", "also draw bus bandwidth over size", a.plot_file);
   table.value("--link-rate", "RATE", "what one rail of the slowest link carries (such as 100Gb/s), for the verdict",
               a.link_rate);

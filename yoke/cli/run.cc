@@ -11,11 +11,11 @@
 #include "yoke/base/terminal.h"
 #include "yoke/base/text.h"
 #include "yoke/bench/history.h"
+#include "yoke/bench/trace_file.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/engine_session.h"
 #include "yoke/cli/sampling_options.h"
-#include "yoke/cli/trace_file.h"
 #include "yoke/plan/plan_text.h"
 #include "yoke/predict/predicted.h"
 #include "yoke/predict/why_question.h"
@@ -59,7 +59,7 @@ void check_arguments(const Session& session, const RunArguments& a) {
     throw Error(ErrorCode::kNotFound, fmt::format("--logits: the folder of '{}' does not exist", a.logits.native()),
                 "make the folder first");
   }
-  check_trace_file(a.trace);
+  bench::check_trace_file(a.trace);
 }
 
 std::string read_prompt() {
@@ -289,7 +289,7 @@ int run_prompt(Session& session, RunArguments a) {
       is_kept || a.why || is_traced ? engine.client().account(is_traced ? kTraceTime : kAccountLimit) : std::nullopt;
   std::optional<why::RunQuestion> question;
   if (account) question = predict::why_question(session_options(session), asked, account->account);
-  std::optional<WrittenTrace> trace;
+  std::optional<bench::WrittenTrace> trace;
   if (is_traced) trace.emplace(a.trace, account ? account->traces : std::vector<spec::RankTrace>());
   if (session.json) {
     Document out = as_json(a, engine, request, answer, words.all());
@@ -345,7 +345,7 @@ CommandRow run_command() {
                     a->logits);
         declare_engine(table, a->engine, Presence::kOptional);
         table.flag("--no-history", "do not keep the speed in the history of 'yoke bench'", a->no_history);
-        table.value("--trace", "FILE", kTraceHelp, a->trace);
+        table.value("--trace", "FILE", bench::kTraceHelp, a->trace);
         table.flag("--why", "also print what the steps were made of, and which part is off ('yoke why')", a->why);
         return [a](Session& session) { return run_prompt(session, *a); };
       },

@@ -1,4 +1,4 @@
-#include "yoke/cli/trace_file.h"
+#include "yoke/bench/trace_file.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "yoke/base/files.h"
 #include "yoke/base/json.h"
 
-namespace yoke::cli {
+namespace yoke::bench {
 namespace {
 
 using why::PartKind;
@@ -137,4 +137,4 @@ Document WrittenTrace::summary() const {
   return Document::map({{"file", Document::string(file_.native())}, {"ranks", std::move(list)}});
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::bench

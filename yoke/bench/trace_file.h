@@ -7,7 +7,7 @@
 #include "yoke/base/document.h"
 #include "yoke/why/trace_parts.h"
 
-namespace yoke::cli {
+namespace yoke::bench {
 
 inline constexpr const char* kTraceHelp = "write what each rank did and when, for ui.perfetto.dev";
 
@@ -30,4 +30,4 @@ class WrittenTrace {
   std::vector<why::RankParts> ranks_;
 };
 
-}  // namespace yoke::cli
+}  // namespace yoke::bench
