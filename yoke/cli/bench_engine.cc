@@ -4,8 +4,9 @@
 #include "yoke/base/error.h"
 #include "yoke/bench/history.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/engine_session.h"
+#include "yoke/cli/engine_options.h"
 #include "yoke/engine/host_time.h"
+#include "yoke/serve/client.h"
 #include "yoke/serve/engine_load.h"
 
 namespace yoke::cli {

@@ -1,31 +1,45 @@
-// yoke chat: a conversation in the terminal, or of the lines of a pipe. What is said is in chat_talk.cc.
+// yoke chat: a conversation in the terminal, or of the lines of a pipe. What is said is in chat/chat_talk.h.
 #include <fmt/format.h>
 
 #include "yoke/base/error.h"
-#include "yoke/cli/chat_server.h"
-#include "yoke/cli/chat_talk.h"
+#include "yoke/chat/chat_server.h"
+#include "yoke/chat/chat_talk.h"
 #include "yoke/cli/commands.h"
+#include "yoke/cli/engine_options.h"
 
 namespace yoke::cli {
 namespace {
 
-int run_chat(Session& session, ChatArguments a) {
-  if (a.server) return chat_with_server(session, a, *a.server);
-  settle_model(a.engine);
-  const serve::EngineHostSpec spec = host_spec(session, a.engine);
+struct ChatCommand {
+  EngineArguments engine;
+  std::optional<std::string> server;
+  chat::ChatArguments chat;
+};
+
+int run_chat(Session& session, ChatCommand command) {
+  chat::ChatArguments& a = command.chat;
+  if (command.server) {
+    if (!command.engine.model.empty()) {
+      throw Error(ErrorCode::kUsage, "a MODEL is of no use with --server: the server has it loaded", "leave MODEL out");
+    }
+    return chat::chat_with_server(session, a, *command.server);
+  }
+  settle_model(command.engine);
+  a.model = command.engine.model;
+  const serve::EngineHostSpec spec = host_spec(session, command.engine);
   if (const auto status = follow_if_not_first(spec)) return *status;
-  const serve::ModelText text = serve::ModelText::load(a.engine.model);
+  const serve::ModelText text = serve::ModelText::load(a.model);
   if (!text.chat) {
     if (text.chat.error().code() != ErrorCode::kNotFound) throw Error(text.chat.error());
-    throw Error(ErrorCode::kNotFound, fmt::format("'{}' has no chat template", a.engine.model),
+    throw Error(ErrorCode::kNotFound, fmt::format("'{}' has no chat template", a.model),
                 "it continues plain text: yoke run MODEL -p TEXT");
   }
   if (a.system) serve::check_utf8(*a.system, "--system");
   // Mistakes are reported before the model is loaded.
-  text::check_sampling(sampling_of(a.sampling, text),
+  text::check_sampling(chat::sampling_of(a.sampling, text),
                        static_cast<text::TokenId>(engine::request_limits(spec.engine).vocabulary));
-  EngineSession engine(session, spec);
-  return ChatTalk(session, a, text, engine).talk();
+  chat::EngineSession engine(session, spec);
+  return chat::ChatTalk(session, a, text, engine).talk();
 }
 
 }  // namespace
@@ -47,11 +61,11 @@ CommandRow chat_command() {
                    {"yoke chat --server http://127.0.0.1:8000", "the model that 'yoke serve' has loaded"},
                    {"printf 'Hi\\nWhich cable joins two units?\\n' | yoke chat", "lines of a pipe"}},
       .prepare = [](OptionTable& table) -> Action {
-        auto a = std::make_shared<ChatArguments>();
-        table.value("--system", "TEXT", "a system message before the conversation", a->system);
+        auto a = std::make_shared<ChatCommand>();
+        table.value("--system", "TEXT", "a system message before the conversation", a->chat.system);
         table.value("--server", "URL", "talk to the model of this server (http://127.0.0.1:8000); no MODEL then",
                     a->server);
-        declare_sampling(table, a->sampling);
+        declare_sampling(table, a->chat.sampling);
         declare_engine(table, a->engine, Presence::kOptional);
         return [a](Session& session) { return run_chat(session, *a); };
       },

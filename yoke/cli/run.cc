@@ -12,10 +12,11 @@
 #include "yoke/base/text.h"
 #include "yoke/bench/history.h"
 #include "yoke/bench/trace_file.h"
+#include "yoke/chat/engine_session.h"
+#include "yoke/chat/sampling_arguments.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/engine_session.h"
-#include "yoke/cli/sampling_options.h"
+#include "yoke/cli/engine_options.h"
 #include "yoke/plan/plan_text.h"
 #include "yoke/predict/predicted.h"
 #include "yoke/predict/why_question.h"
@@ -35,7 +36,7 @@ constexpr Seconds kTraceTime{60};    // a trace of hours has some MB for each ra
 
 struct RunArguments {
   EngineArguments engine;
-  SamplingArguments sampling;
+  chat::SamplingArguments sampling;
   std::optional<std::string> prompt, ids, system;
   fs::path logits, trace;
   bool chat = false, raw = false, no_history = false, why = false;
@@ -155,7 +156,7 @@ Document logprobs_json(const serve::CompletedAnswer& answer) {
   return list;
 }
 
-Document recoveries_json(EngineSession& engine) {
+Document recoveries_json(chat::EngineSession& engine) {
   Document list = Document::list();
   for (const engine::EngineRecovered& one : engine.client().recoveries()) {
     list.items.push_back(
@@ -164,7 +165,7 @@ Document recoveries_json(EngineSession& engine) {
   return list;
 }
 
-Document as_json(const RunArguments& a, EngineSession& engine, const engine::Request& request,
+Document as_json(const RunArguments& a, chat::EngineSession& engine, const engine::Request& request,
                  const serve::CompletedAnswer& answer, const std::string& text) {
   const engine::EngineReady& ready = engine.ready();
   std::vector<text::TokenId> tokens;
@@ -194,7 +195,7 @@ Document as_json(const RunArguments& a, EngineSession& engine, const engine::Req
   return out;
 }
 
-std::string summary(EngineSession& engine, const engine::Request& request, const serve::CompletedAnswer& answer) {
+std::string summary(chat::EngineSession& engine, const engine::Request& request, const serve::CompletedAnswer& answer) {
   const std::size_t recoveries = engine.client().recoveries().size();
   return fmt::format(
       "prompt: {} tokens, {:.1f}/s; answer: {} tokens, {:.1f}/s; {}{}", request.prompt.size(),
@@ -248,16 +249,17 @@ int run_prompt(Session& session, RunArguments a) {
   }
   engine::Request request;
   request.prompt = prompt_ids(a, text);
-  request.answer_max = answer_most_of(a.sampling, text);
+  request.answer_max = chat::answer_most_of(a.sampling, text);
   request.stop_ids = text.stop_ids;
-  request.sampling = sampling_of(a.sampling, text);
+  request.sampling = chat::sampling_of(a.sampling, text);
   if (!a.logits.empty()) request.logits = engine::LogitsWanted::kAll;
   serve::AnswerText words(text, a.sampling.stops);
   const engine::SchedulerLimits limits = engine::request_limits(spec.engine);
   engine::check_request(request, limits);
   LogitsFile logits(a.logits, std::ssize(request.prompt), limits.vocabulary);
-  EngineSession engine(session, spec);
-  if (const std::string note = context_note(engine.ready()); !note.empty() && !a.engine.context && !session.quiet) {
+  chat::EngineSession engine(session, spec);
+  if (const std::string note = chat::context_note(engine.ready());
+      !note.empty() && !a.engine.context && !session.quiet) {
     engine.note(note);
   }
   if (!text.tokenizer && !session.quiet) {
@@ -302,7 +304,7 @@ int run_prompt(Session& session, RunArguments a) {
     if (!session.quiet) {
       engine.note(summary(engine, request, answer));
       if (predicted) engine.note(predict::predicted_text(*predicted, answer.decode_rate()));
-      if (const auto note = cpu_note(engine.ready())) engine.note(*note);
+      if (const auto note = chat::cpu_note(engine.ready())) engine.note(*note);
     }
   }
   if (a.why && question && !session.json) engine.note(why::answer_text(why::evaluate_run(*question)));

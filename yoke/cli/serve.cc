@@ -15,7 +15,7 @@
 #include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/engine_session.h"
+#include "yoke/cli/engine_options.h"
 #include "yoke/cli/plan_request.h"
 #include "yoke/plan/planner.h"
 #include "yoke/serve/api.h"

@@ -5,8 +5,9 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
+#include "yoke/chat/engine_session.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/engine_session.h"
+#include "yoke/cli/engine_options.h"
 #include "yoke/engine/golden.h"
 #include "yoke/engine/verify.h"
 #include "yoke/report/table.h"
@@ -35,7 +36,7 @@ void compare_ids(const engine::GoldenCase& one, const serve::ModelText& text, en
   }
 }
 
-engine::Verified verify_case(const engine::GoldenCase& one, const serve::ModelText& text, EngineSession& engine) {
+engine::Verified verify_case(const engine::GoldenCase& one, const serve::ModelText& text, chat::EngineSession& engine) {
   engine::LogitsCheck check(one);
   engine::Verified result;
   result.name = one.name;
@@ -139,7 +140,7 @@ int run_verify(Session& session, VerifyArguments a) {
   if (const auto status = follow_if_not_first(spec)) return *status;
   const serve::ModelText text = serve::ModelText::load(a.engine.model, serve::ModelText::Need::kNothing);
   const std::vector<engine::GoldenCase> golden = engine::load_golden(a.engine.model);
-  EngineSession engine(session, spec);
+  chat::EngineSession engine(session, spec);
   std::vector<engine::Verified> results;
   for (const engine::GoldenCase& one : golden) results.push_back(verify_case(one, text, engine));
   const engine::VerifyVerdict verdict = engine::evaluate(std::move(results), tolerance);

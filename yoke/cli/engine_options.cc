@@ -1,21 +1,15 @@
-#include "yoke/cli/engine_session.h"
+#include "yoke/cli/engine_options.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/log.h"
-#include "yoke/base/progress.h"
-#include "yoke/base/terminal.h"
-#include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/lab/enter.h"
 #include "yoke/lab/plain.h"
-#include "yoke/ops/backends.h"
-#include "yoke/terminal/terminal_text.h"
 #include "yoke/weights/model_folder.h"
 
 namespace yoke::cli {
@@ -51,20 +45,6 @@ spec::Cluster first_nodes(spec::Cluster cluster, std::optional<int> wanted) {
 void settle_model(EngineArguments& a) {
   check_lab_sees(a.model);
   a.model = weights::find_model_folder(a.model).native();
-}
-
-std::optional<std::string> cpu_note(const engine::EngineReady& ready) {
-  const auto gpu = weights::find_gpu(DiskTree());
-  if (!gpu || ready.backend.starts_with("cuda")) return std::nullopt;
-  const auto reason = ops::why_no_cuda();
-  if (!reason) return std::nullopt;  // the user has chosen another backend
-  return fmt::format("this machine has an {}, but the model runs on the CPU ({}): {}", *gpu, ready.backend, *reason);
-}
-
-std::string context_note(const engine::EngineReady& ready) {
-  if (ready.context_max >= ready.context_of_model) return {};
-  return fmt::format("context of {} tokens (the model has {}; --context N makes room for more)", ready.context_max,
-                     ready.context_of_model);
 }
 
 void declare_engine(OptionTable& table, EngineArguments& a, Presence model) {
@@ -136,54 +116,22 @@ std::optional<int> follow_if_not_first(const serve::EngineHostSpec& spec) {
   return failure ? failure->exit_status() : kExitOk;  // rank 0 says why
 }
 
-EngineSession::EngineSession(const Session& session, serve::EngineHostSpec spec) : session_(session) {
-  std::optional<Progress> progress;
-  client_.emplace(std::move(spec), serve::ClientHooks{.on_notice = [this](const std::string& text) { note(text); },
-                                                      .on_load =
-                                                          [&progress](const engine::LoadProgress& load) {
-                                                            if (!progress)
-                                                              progress.emplace("loading the model", load.total.value);
-                                                            progress->update(load.done.value,
-                                                                             yoke::to_string(load.done));
-                                                          },
-                                                      .on_stopped =
-                                                          [this] {
-                                                            if (in_line_) print("\n");
-                                                          }});
-}
-
-serve::CompletedAnswer EngineSession::ask(engine::Request request, serve::AskHooks hooks) {
-  return value_or_throw(try_ask(std::move(request), std::move(hooks)));
-}
-
-Result<serve::CompletedAnswer> EngineSession::try_ask(engine::Request request, serve::AskHooks hooks) {
-  std::optional<Progress> progress;
-  progress.emplace("reading the prompt", std::ssize(request.prompt));
-  hooks.on_reading = [&progress](std::int64_t tokens) {
-    if (progress) progress->update(tokens);
-  };
-  hooks.on_token = [&progress, on_token = std::move(hooks.on_token)](const text::SampledToken& token) {
-    progress.reset();
-    return !on_token || on_token(token);
-  };
-  return client_->try_ask(std::move(request), hooks);
-}
-
-void EngineSession::print(std::string_view text) {
-  if (text.empty()) return;
-  session_.print_as_is(text);
-  in_line_ = text.back() != '\n';
-}
-
-void EngineSession::note(const std::string& text) {
-  const bool same_screen = isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
-  std::string line = fmt::format("yoke: {}\n", terminal_safe(text));
-  if (const auto columns = terminal_columns(STDERR_FILENO)) line = terminal::fold_lines(line, *columns);
-  if (note_sink_) return note_sink_(line);
-  if (in_line_ && same_screen) line.insert(0, "\n");
-  if (same_screen) in_line_ = false;
-  if (write(STDERR_FILENO, line.data(), line.size()) < 0) { /* nowhere left to say it */
-  }
+void declare_sampling(OptionTable& table, chat::SamplingArguments& a) {
+  table.value("-n,--tokens", "N", "most tokens of an answer (the model's max_new_tokens, else 512)", a.tokens,
+              {.least = 0});
+  table.value("--temperature", "T", "0: always the likeliest token (the model's generation_config.json, else 0)",
+              a.temperature);
+  table.value("--top-k", "K", "draw from the K likeliest tokens only; 256 at most, and without it", a.top_k);
+  table.value("--top-p", "P", "draw from the fewest tokens whose chances reach P", a.top_p);
+  table.value("--min-p", "P", "draw from tokens with at least P of the likeliest one's chance", a.min_p);
+  table.value("--repetition-penalty", "X", "above 1: tokens of prompt and answer become less likely",
+              a.repetition_penalty);
+  table.value("--frequency-penalty", "X", "taken off a logit for each time its token was given", a.frequency_penalty);
+  table.value("--presence-penalty", "X", "taken off a logit once its token was given", a.presence_penalty);
+  table.values("--logit-bias", "ID=B", "added to the logit of a token; -inf forbids it (may be repeated)",
+               a.logit_bias);
+  table.value("--seed", "N", "the same seed draws the same tokens (another one each time)", a.seed);
+  table.values("--stop", "TEXT", "end the answer before this text (may be repeated)", a.stops);
 }
 
 }  // namespace yoke::cli

@@ -5,24 +5,24 @@
 #include <string_view>
 #include <vector>
 
-#include "yoke/cli/chat_input.h"
-#include "yoke/cli/conversation.h"
-#include "yoke/cli/engine_session.h"
-#include "yoke/cli/sampling_options.h"
+#include "yoke/chat/chat_input.h"
+#include "yoke/chat/conversation.h"
+#include "yoke/chat/engine_session.h"
+#include "yoke/chat/sampling_arguments.h"
 #include "yoke/serve/model_text.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 
 struct ChatArguments {
-  EngineArguments engine;
+  std::string model;  // its folder
   SamplingArguments sampling;
   std::optional<std::string> system;
-  std::optional<std::string> server;
 };
 
 class ChatTalk {
  public:
-  ChatTalk(Session& session, const ChatArguments& arguments, const serve::ModelText& text, EngineSession& engine);
+  ChatTalk(terminal::Session& session, const ChatArguments& arguments, const serve::ModelText& text,
+           EngineSession& engine);
 
   // The exit status: of a pipe that of the first turn that failed, since nobody was there to see it.
   int talk();
@@ -46,7 +46,7 @@ class ChatTalk {
   void print_turn(const serve::CompletedAnswer& answered, const std::string& text);
   void report_failure(const Error& error);
 
-  Session& session_;
+  terminal::Session& session_;
   const serve::ModelText& text_;
   EngineSession& engine_;
   SamplingArguments sampling_;
@@ -60,4 +60,4 @@ class ChatTalk {
   int status_ = kExitOk;
 };
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

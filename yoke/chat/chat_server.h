@@ -2,11 +2,11 @@
 #pragma once
 #include <string>
 
-#include "yoke/cli/chat_talk.h"
+#include "yoke/chat/chat_talk.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 
 // The exit status: of a pipe that of the first turn that failed.
-int chat_with_server(const Session& session, const ChatArguments& arguments, const std::string& url);
+int chat_with_server(const terminal::Session& session, const ChatArguments& arguments, const std::string& url);
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

@@ -1,11 +1,11 @@
-#include "yoke/cli/conversation.h"
+#include "yoke/chat/conversation.h"
 
 #include <gtest/gtest.h>
 
 #include "yoke/base/error_testing.h"
 #include "yoke/base/files.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 namespace {
 
 TEST(Conversation, ComesBackFromItsFileAsItWas) {
@@ -38,4 +38,4 @@ TEST(Settings, ChangeOneArgumentAndTakeItBack) {
 }
 
 }  // namespace
-}  // namespace yoke::cli
+}  // namespace yoke::chat

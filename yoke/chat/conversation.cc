@@ -1,4 +1,4 @@
-#include "yoke/cli/conversation.h"
+#include "yoke/chat/conversation.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "yoke/base/json.h"
 #include "yoke/base/text.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, ChatMessage& message) {
@@ -115,4 +115,4 @@ std::string show_sampling(const text::SamplingOptions& options, std::int64_t ans
       options.seed, answer_max);
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

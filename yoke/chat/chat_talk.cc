@@ -1,4 +1,4 @@
-#include "yoke/cli/chat_talk.h"
+#include "yoke/chat/chat_talk.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 #include "yoke/report/word_flow.h"
 #include "yoke/serve/answer_text.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 namespace {
 
 constexpr std::string_view kHelp =
@@ -42,12 +42,13 @@ std::uint64_t another_seed() {
 
 }  // namespace
 
-ChatTalk::ChatTalk(Session& session, const ChatArguments& a, const serve::ModelText& text, EngineSession& engine)
+ChatTalk::ChatTalk(terminal::Session& session, const ChatArguments& a, const serve::ModelText& text,
+                   EngineSession& engine)
     : session_(session),
       text_(text),
       engine_(engine),
       sampling_(a.sampling),
-      said_{.model = std::filesystem::path(a.engine.model).filename(), .system = a.system, .messages = {}},
+      said_{.model = std::filesystem::path(a.model).filename(), .system = a.system, .messages = {}},
       at_terminal_(isatty(STDIN_FILENO) != 0 && !session.json) {}
 
 int ChatTalk::talk() {
@@ -143,8 +144,9 @@ void ChatTalk::report_failure(const Error& error) {
   if (status_ == kExitOk) status_ = error.exit_status();
   engine_.note(error.message() + (error.hint().empty() ? "" : "; " + error.hint()));
   if (session_.json) {
-    engine_.print(print_json(Document::map({{"error", error_json(error, error.exit_status())}}), JsonLayout::kOneLine) +
-                  "\n");
+    engine_.print(
+        print_json(Document::map({{"error", terminal::error_json(error, error.exit_status())}}), JsonLayout::kOneLine) +
+        "\n");
   }
 }
 
@@ -320,4 +322,4 @@ void ChatTalk::print_turn(const serve::CompletedAnswer& answered, const std::str
                 "\n");
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

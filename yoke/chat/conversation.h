@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "yoke/cli/sampling_options.h"
+#include "yoke/chat/sampling_arguments.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 
 struct ChatMessage {
   std::string role;  // "user" or "assistant"
@@ -36,4 +36,4 @@ std::string set_sampling(SamplingArguments& arguments, std::string_view name, st
 // One line for each: its name and value.
 std::string show_sampling(const text::SamplingOptions& options, std::int64_t answer_max);
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

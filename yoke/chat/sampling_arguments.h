@@ -1,14 +1,13 @@
-// How the next token is chosen, on the command line of run and chat: what is not given is as the model's makers want
-// it.
+// How the next token is chosen, as it was asked for on the command line or by /set: what is not given is as the model's
+// makers want it.
 #pragma once
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "yoke/cli/options.h"
 #include "yoke/serve/model_text.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 
 struct SamplingArguments {
   std::optional<double> temperature, top_p, min_p, repetition_penalty, frequency_penalty, presence_penalty;
@@ -17,11 +16,8 @@ struct SamplingArguments {
   std::vector<std::string> logit_bias, stops;
 };
 
-// -n, the chances, the penalties, --logit-bias, --seed, --stop.
-void declare_sampling(OptionTable& table, SamplingArguments& arguments);
-
 // Throws Error(kUsage). Without a seed another one each time, where anything is drawn at all.
 text::SamplingOptions sampling_of(const SamplingArguments& arguments, const serve::ModelText& text);
 std::int64_t answer_most_of(const SamplingArguments& arguments, const serve::ModelText& text);
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

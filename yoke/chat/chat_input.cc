@@ -1,4 +1,4 @@
-#include "yoke/cli/chat_input.h"
+#include "yoke/chat/chat_input.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "yoke/base/text.h"
 #include "yoke/terminal/line_editor.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 namespace {
 
 using namespace literals;
@@ -131,4 +131,4 @@ std::unique_ptr<ChatInput> chat_from_lines(EngineSession& engine, PromptShown pr
   return std::make_unique<LineInput>(engine, prompt);
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

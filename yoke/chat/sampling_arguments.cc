@@ -1,4 +1,4 @@
-#include "yoke/cli/sampling_options.h"
+#include "yoke/chat/sampling_arguments.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 namespace {
 
 constexpr std::int64_t kMaxAnswer = 512;  // where neither the user nor the model says
@@ -36,24 +36,6 @@ void set(float& target, const std::optional<double>& given) {
 }
 
 }  // namespace
-
-void declare_sampling(OptionTable& table, SamplingArguments& a) {
-  table.value("-n,--tokens", "N", "most tokens of an answer (the model's max_new_tokens, else 512)", a.tokens,
-              {.least = 0});
-  table.value("--temperature", "T", "0: always the likeliest token (the model's generation_config.json, else 0)",
-              a.temperature);
-  table.value("--top-k", "K", "draw from the K likeliest tokens only; 256 at most, and without it", a.top_k);
-  table.value("--top-p", "P", "draw from the fewest tokens whose chances reach P", a.top_p);
-  table.value("--min-p", "P", "draw from tokens with at least P of the likeliest one's chance", a.min_p);
-  table.value("--repetition-penalty", "X", "above 1: tokens of prompt and answer become less likely",
-              a.repetition_penalty);
-  table.value("--frequency-penalty", "X", "taken off a logit for each time its token was given", a.frequency_penalty);
-  table.value("--presence-penalty", "X", "taken off a logit once its token was given", a.presence_penalty);
-  table.values("--logit-bias", "ID=B", "added to the logit of a token; -inf forbids it (may be repeated)",
-               a.logit_bias);
-  table.value("--seed", "N", "the same seed draws the same tokens (another one each time)", a.seed);
-  table.values("--stop", "TEXT", "end the answer before this text (may be repeated)", a.stops);
-}
 
 text::SamplingOptions sampling_of(const SamplingArguments& a, const serve::ModelText& text) {
   text::SamplingOptions options = text.sampling;
@@ -85,4 +67,4 @@ std::int64_t answer_most_of(const SamplingArguments& a, const serve::ModelText& 
   return a.tokens ? *a.tokens : text.answer_max.value_or(kMaxAnswer);
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

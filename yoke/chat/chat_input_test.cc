@@ -1,10 +1,10 @@
-#include "yoke/cli/chat_input.h"
+#include "yoke/chat/chat_input.h"
 
 #include <gtest/gtest.h>
 
 #include "yoke/terminal/line_editor.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 namespace {
 
 TEST(MessageJoiner, TakesALineAsAMessage) {
@@ -45,4 +45,4 @@ TEST(CursorRow, CountsLineEndsAndFullRows) {
 }
 
 }  // namespace
-}  // namespace yoke::cli
+}  // namespace yoke::chat

@@ -1,7 +1,6 @@
-// What run, chat and verify share: the engine's options on the command line, and a client (serve/client.h) that shows
-// what happens in the terminal.
+// A client (serve/client.h) that shows what happens in the terminal.
 //
-//   EngineSession engine(session, host_spec(session, arguments));
+//   EngineSession engine(session, spec);
 //   const CompletedAnswer answer = engine.ask(request, {.on_token = [&](const SampledToken& token) { … return true;
 //   }});
 #pragma once
@@ -10,36 +9,16 @@
 #include <string>
 #include <string_view>
 
-#include "yoke/cli/command.h"
-#include "yoke/engine/request_limits.h"
 #include "yoke/serve/client.h"
+#include "yoke/terminal/session.h"
 
-namespace yoke::cli {
-
-struct EngineArguments {
-  std::string model;
-  std::optional<int> ranks, nodes, threads, context;
-  std::string transport = "auto", backend = "auto", cache_type = "auto";
-  bool exact = false;
-};
-// Where the model may be left out it is the one that ships with yoke.
-void declare_engine(OptionTable& table, EngineArguments& arguments, Presence model = Presence::kRequired);
-
-// Puts the model's absolute folder in the place of what was typed (model_folder.h), or throws why there is none.
-void settle_model(EngineArguments& arguments);
-
-// Throws Error(kUsage) for numbers that make no sense. Reads the cluster file, and whether a launcher started us.
-serve::EngineHostSpec host_spec(const Session& session, const EngineArguments& arguments);
-
-// Where a launcher started this process as another rank than the first: takes part until the engine ends, says nothing,
-// and returns the exit status.
-std::optional<int> follow_if_not_first(const serve::EngineHostSpec& spec);
+namespace yoke::chat {
 
 // A client whose notes, progress and text share the terminal.
 class EngineSession {
  public:
   // Returns when the model is loaded; throws what the engine says instead.
-  EngineSession(const Session& session, serve::EngineHostSpec spec);
+  EngineSession(const terminal::Session& session, serve::EngineHostSpec spec);
 
   serve::EngineClient& client() { return *client_; }
   const engine::EngineReady& ready() const { return client_->ready(); }
@@ -54,7 +33,7 @@ class EngineSession {
   void set_note_sink(std::function<void(std::string_view)> sink) { note_sink_ = std::move(sink); }
 
  private:
-  const Session& session_;
+  const terminal::Session& session_;
   bool in_line_ = false;  // something was printed, and no line end after it
   std::function<void(std::string_view)> note_sink_;
   std::optional<serve::EngineClient> client_;  // last: it calls the above
@@ -66,4 +45,4 @@ std::string context_note(const engine::EngineReady& ready);
 // Of a machine with a GPU that yoke cannot use: one sentence that the model runs on the CPU, and why.
 std::optional<std::string> cpu_note(const engine::EngineReady& ready);
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "yoke/cli/engine_session.h"
+#include "yoke/chat/engine_session.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 
 // Joins lines that are one message: between """ and """, and where a line ends with a backslash.
 class MessageJoiner {
@@ -39,4 +39,4 @@ std::unique_ptr<ChatInput> chat_from_terminal(EngineSession& engine);  // needs 
 enum class PromptShown { kNo, kYes };
 std::unique_ptr<ChatInput> chat_from_lines(EngineSession& engine, PromptShown prompt);
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat

@@ -1,4 +1,4 @@
-#include "yoke/cli/chat_server.h"
+#include "yoke/chat/chat_server.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #include "yoke/serve/api_fields.h"
 #include "yoke/serve/upstream_text.h"
 
-namespace yoke::cli {
+namespace yoke::chat {
 namespace {
 
 using namespace literals;
@@ -27,7 +27,7 @@ constexpr std::string_view kServerHelp =
 
 class ServerTalk {
  public:
-  ServerTalk(const Session& session, const ChatArguments& arguments, const serve::UpstreamUrl& url)
+  ServerTalk(const terminal::Session& session, const ChatArguments& arguments, const serve::UpstreamUrl& url)
       : session_(session), a_(arguments), server_{url.host, url.port}, system_(arguments.system) {
     if (const char* const key = std::getenv("OPENAI_API_KEY")) key_ = key;
   }
@@ -142,9 +142,9 @@ class ServerTalk {
       if (status_ == kExitOk) status_ = error.exit_status();
       session_.warn({error.message()});
       if (session_.json) {
-        session_.print_as_is(
-            print_json(Document::map({{"error", error_json(error, error.exit_status())}}), JsonLayout::kOneLine) +
-            "\n");
+        session_.print_as_is(print_json(Document::map({{"error", terminal::error_json(error, error.exit_status())}}),
+                                        JsonLayout::kOneLine) +
+                             "\n");
       }
     }
   }
@@ -188,7 +188,7 @@ class ServerTalk {
     return text->text;
   }
 
-  const Session& session_;
+  const terminal::Session& session_;
   const ChatArguments& a_;
   const Endpoint server_;
   std::optional<std::string> key_;
@@ -199,11 +199,8 @@ class ServerTalk {
 
 }  // namespace
 
-int chat_with_server(const Session& session, const ChatArguments& arguments, const std::string& url) {
-  if (!arguments.engine.model.empty()) {
-    throw Error(ErrorCode::kUsage, "a MODEL is of no use with --server: the server has it loaded", "leave MODEL out");
-  }
+int chat_with_server(const terminal::Session& session, const ChatArguments& arguments, const std::string& url) {
   return ServerTalk(session, arguments, serve::parse_upstream(url)).talk();
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::chat
