@@ -12,8 +12,8 @@
 #include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/job_output.h"
 #include "yoke/fleet/fleet.h"
+#include "yoke/job/job_output.h"
 #include "yoke/launch/node_pins.h"
 
 namespace yoke::cli {
@@ -151,8 +151,8 @@ int run_job(Session& session, const RunOptions& options) {
                     .oversubscribe_option = "--oversubscribe"};
   for (const std::string& text : options.environment) spec.environment.push_back(parse_variable(text));
   if (options.timeout.value > 0) spec.time_limit = options.timeout;
-  const OutputStyle lines = options.no_prefix ? OutputStyle::kPlain : OutputStyle::kPrefixed;
-  JobOutput output(session, session.json ? OutputStyle::kErrors : lines);
+  const job::OutputStyle lines = options.no_prefix ? job::OutputStyle::kPlain : job::OutputStyle::kPrefixed;
+  job::JobOutput output(session, session.json ? job::OutputStyle::kErrors : lines);
   output.show(spec);
   std::optional<fleet::Fleet> fleet;
   if (cluster && has_rails(*cluster) && !options.no_pins && spec.nodes.size() > 1) {

@@ -10,7 +10,7 @@
 #include "yoke/base/log.h"
 #include "yoke/base/text.h"
 #include "yoke/check/rule.h"
-#include "yoke/cli/job_output.h"
+#include "yoke/job/job_output.h"
 #include "yoke/launch/preflight.h"
 #include "yoke/launch/run.h"
 #include "yoke/report/findings_text.h"
@@ -72,7 +72,7 @@ Attempt start_once(Session& session, const LaunchArguments& arguments, LaunchSet
                                       .floor = through.floor,
                                       .limit = through.limit,
                                       .folder = arguments.folder});
-  JobOutput output(session, session.json ? OutputStyle::kErrors : OutputStyle::kPrefixed);
+  job::JobOutput output(session, session.json ? job::OutputStyle::kErrors : job::OutputStyle::kPrefixed);
   output.show(spec);
   bool ready = false;
   spec.on_output = [&ready, show = spec.on_output](const job::RankOutput& line) {
@@ -137,7 +137,7 @@ int run_launch(Session& session, const LaunchArguments& arguments, LaunchSetting
         log(LogLevel::kWarning, "{} ended {:.0f} s after its start, before its first token: it is not started again",
             plan.engine.name, attempt.end.lasted.value);
       }
-      return JobOutput(session, OutputStyle::kPrefixed).report(attempt.job, attempt.outcome);
+      return job::JobOutput(session, job::OutputStyle::kPrefixed).report(attempt.job, attempt.outcome);
     }
     const job::JobCause& cause = *attempt.outcome.cause;
     log(LogLevel::kWarning, "{}; all ranks are stopped, start {} of {} in {}", cause.error.message(),

@@ -9,10 +9,10 @@
 #pragma once
 #include <string>
 
-#include "yoke/cli/command.h"
 #include "yoke/job/job.h"
+#include "yoke/terminal/session.h"
 
-namespace yoke::cli {
+namespace yoke::job {
 
 enum class OutputStyle {
   kPrefixed,   // every line with its node and rank, on the stream that it came by
@@ -23,24 +23,24 @@ enum class OutputStyle {
 
 class JobOutput {
  public:
-  JobOutput(const Session& session, OutputStyle style) : session_(session), style_(style) {}
+  JobOutput(const terminal::Session& session, OutputStyle style) : session_(session), style_(style) {}
   JobOutput(const JobOutput&) = delete;
   JobOutput& operator=(const JobOutput&) = delete;
 
-  void show(job::JobSpec& spec);
+  void show(JobSpec& spec);
   // Tells on standard error what ended the job, with --json also on standard output; the exit status that it gives the
   // command.
-  int report(const std::string& job, const job::JobOutcome& outcome) const;
+  int report(const std::string& job, const JobOutcome& outcome) const;
 
  private:
-  void take(const job::RankOutput& output);
-  void take(const job::JobEvent& event);
+  void take(const RankOutput& output);
+  void take(const JobEvent& event);
   void flush();
 
-  const Session& session_;
+  const terminal::Session& session_;
   OutputStyle style_;
   // Written in large pieces: a system call for each line would make a talkative rank wait for us.
   std::string out_, err_;
 };
 
-}  // namespace yoke::cli
+}  // namespace yoke::job

@@ -1,93 +1,15 @@
-#include "yoke/cli/job_output.h"
-
+// yoke job list and stop: the jobs of this user that run from this machine.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <utility>
 
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 #include "yoke/cli/commands.h"
+#include "yoke/job/job.h"
 #include "yoke/job/job_record.h"
 #include "yoke/report/table.h"
 
 namespace yoke::cli {
-
-namespace {
-
-constexpr std::size_t kMaxCollect = 64 << 10;
-
-void write_errors(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = write(STDERR_FILENO, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;  // nowhere left to say it
-    text.remove_prefix(static_cast<std::size_t>(count));
-  }
-}
-
-Document outcome_json(const std::string& job, const job::JobOutcome& outcome) {
-  Document map = Document::map({{"job", Document::string(job)},
-                                {"exit_status", Document::number(std::int64_t{outcome.exit_status})},
-                                {"restarts", Document::number(std::int64_t{outcome.restarts})}});
-  if (!outcome.cause) return map;
-  const job::JobCause& cause = *outcome.cause;
-  Document what = Document::map({{"kind", Document::string(std::string(job::to_string(cause.kind)))}});
-  if (!cause.node.empty()) what.add("node", Document::string(cause.node));
-  if (cause.rank) what.add("rank", Document::number(std::int64_t{*cause.rank}));
-  if (!cause.rail.empty()) what.add("rail", Document::string(cause.rail));
-  map.add("cause", std::move(what));
-  map.add("error", error_json(cause.error, outcome.exit_status));
-  return map;
-}
-
-}  // namespace
-
-void JobOutput::show(job::JobSpec& spec) {
-  if (style_ == OutputStyle::kFirstRank) spec.output_form = job::OutputForm::kFirstRankRaw;
-  spec.on_output = [this](const job::RankOutput& output) { take(output); };
-  spec.on_event = [this](const job::JobEvent& event) { take(event); };
-  spec.on_idle = [this] { flush(); };
-}
-
-void JobOutput::take(const job::RankOutput& output) {
-  const bool out = output.stream == OutputStream::kOut;
-  const bool raw = style_ == OutputStyle::kFirstRank && out && output.rank == 0;
-  const bool lines_out = style_ == OutputStyle::kPrefixed || style_ == OutputStyle::kPlain;
-  std::string& into = raw || (out && lines_out) ? out_ : err_;
-  if (!raw && style_ != OutputStyle::kPlain) into += fmt::format("{}/{} | ", output.node, output.rank);
-  into += output.text;
-  // Prefixed, a line without its end would run into the next rank's.
-  if (!raw && (output.line_ended || style_ != OutputStyle::kPlain)) into += '\n';
-  if (into.size() >= kMaxCollect) flush();
-}
-
-void JobOutput::take(const job::JobEvent& event) {
-  if (event.kind != job::JobEvent::Kind::kNotice && event.kind != job::JobEvent::Kind::kRestart) return;
-  flush();
-  Session::note(event.text);
-}
-
-void JobOutput::flush() {
-  if (!out_.empty()) session_.print_as_is(std::exchange(out_, {}));
-  if (!err_.empty()) write_errors(std::exchange(err_, {}));
-}
-
-int JobOutput::report(const std::string& job, const job::JobOutcome& outcome) const {
-  if (outcome.cause) {
-    const Error& error = outcome.cause->error;
-    Session::note(error.message());
-    if (!error.hint().empty()) write_errors(fmt::format("  hint: {}\n", terminal_safe(error.hint())));
-  }
-  if (session_.json) session_.print_json(outcome_json(job, outcome));
-  return outcome.exit_status;
-}
-
-// yoke job list and stop: the jobs of this user that run from this machine.
-
 namespace {
 
 constexpr Seconds kStopLimit{15};
