@@ -8,9 +8,10 @@
 #include "yoke/base/files.h"
 #include "yoke/base/process.h"
 #include "yoke/base/text.h"
+#include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/lab_head.h"
-#include "yoke/cli/launch_input.h"
+#include "yoke/launch/launch_input.h"
 #include "yoke/launch/slurm_nodes.h"
 #include "yoke/remote/quote.h"
 
@@ -65,19 +66,20 @@ int submit(Session& session, const launch::RenderedFile& script) {
   return kExitOk;
 }
 
-int launch_engine(Session& session, const LaunchArguments& arguments) {
+int launch_engine(Session& session, const launch::LaunchArguments& arguments) {
   const launch::Through through = launch::through_from(arguments.through);
-  LaunchSetting setting = inspect_nodes(session, arguments);
-  const launch::LaunchPlan plan = plan_of(arguments, setting);
+  launch::LaunchSetting setting = launch::inspect_nodes(
+      arguments.roots.empty() ? read_session_cluster(session) : load_session_cluster(session), arguments);
+  const launch::LaunchPlan plan = launch::plan_of(arguments, setting);
   if (!session.quiet) session.warn(launch::overrides_text(setting.pinned));
   session.warn(plan.notes);
-  const launch::ThroughOptions options = through_options(arguments, setting);
+  const launch::ThroughOptions options = launch::through_options(arguments, setting);
   const bool files_only = arguments.unit || arguments.output || arguments.dry_run ||
                           through == launch::Through::kScript || through == launch::Through::kKubernetes ||
                           !arguments.roots.empty();
   if (!files_only && through != launch::Through::kSlurm) {
-    if (const auto status = preflight_launch(session, arguments, setting, plan)) return *status;
-    return run_launch(session, arguments, setting, plan);
+    if (const auto status = launch::preflight_launch(session, arguments, setting, plan)) return *status;
+    return launch::run_launch(session, arguments, setting, plan);
   }
   const auto files =
       arguments.unit ? launch::render_units(through, plan, options) : launch::render(through, plan, options);
@@ -85,7 +87,7 @@ int launch_engine(Session& session, const LaunchArguments& arguments) {
     std::vector<std::string> names;
     for (const launch::LaunchNode& node : plan.nodes) names.push_back(node.name);
     const auto findings = launch::slurm_findings(names);
-    if (!findings.empty() && !arguments.no_preflight) return refuse_launch(session, plan, findings);
+    if (!findings.empty() && !arguments.no_preflight) return launch::refuse_launch(session, plan, findings);
     return submit(session, files.front());
   }
   if (arguments.output && !arguments.dry_run) write_files(session, *arguments.output, files);
@@ -99,7 +101,7 @@ int launch_engine(Session& session, const LaunchArguments& arguments) {
   return kExitOk;
 }
 
-void declare_shape(OptionTable& table, LaunchArguments& a) {
+void declare_shape(OptionTable& table, launch::LaunchArguments& a) {
   table.value("--tp", "N", "tensor parallelism (from the plan unless given)", a.tensor, {.least = 1, .most = 4096});
   table.value("--pp", "N", "pipeline stages", a.pipeline, {.least = 1, .most = 4096});
   table.value("--dp", "N", "data parallelism", a.replicas, {.least = 1, .most = 4096});
@@ -114,7 +116,7 @@ void declare_shape(OptionTable& table, LaunchArguments& a) {
   table.flag("--no-plan", "start without a plan, also what does not fit", a.no_plan);
 }
 
-void declare_start(OptionTable& table, LaunchArguments& a) {
+void declare_start(OptionTable& table, launch::LaunchArguments& a) {
   table.choice("--through", "WAY", "how to start it (ssh unless given)", launch::through_names(), a.through);
   table.flag("--dry-run", "print everything and start nothing", a.dry_run);
   table.value("-o,--output", "FOLDER", "write the files there and start nothing", a.output);
@@ -165,7 +167,7 @@ CommandRow launch_command() {
                    {"yoke launch nemo --through slurm --dry-run -- --recipe NAME", "the batch script"},
                    {"yoke launch show vllm > my-vllm.yaml", "a description to change"}},
       .prepare = [](OptionTable& table) -> Action {
-        auto arguments = std::make_shared<LaunchArguments>();
+        auto arguments = std::make_shared<launch::LaunchArguments>();
         table.positional("ENGINE", "a name of 'yoke launch list', or a file", arguments->engine, Presence::kRequired);
         table.positional("MODEL", "a folder that every node has, or a name that the engine knows", arguments->model,
                          Presence::kOptional);

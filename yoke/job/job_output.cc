@@ -41,7 +41,6 @@ Document outcome_json(const std::string& job, const JobOutcome& outcome) {
 }  // namespace
 
 void JobOutput::show(JobSpec& spec) {
-  if (style_ == OutputStyle::kFirstRank) spec.output_form = OutputForm::kFirstRankRaw;
   spec.on_output = [this](const RankOutput& output) { take(output); };
   spec.on_event = [this](const JobEvent& event) { take(event); };
   spec.on_idle = [this] { flush(); };
@@ -49,13 +48,12 @@ void JobOutput::show(JobSpec& spec) {
 
 void JobOutput::take(const RankOutput& output) {
   const bool out = output.stream == OutputStream::kOut;
-  const bool raw = style_ == OutputStyle::kFirstRank && out && output.rank == 0;
   const bool lines_out = style_ == OutputStyle::kPrefixed || style_ == OutputStyle::kPlain;
-  std::string& into = raw || (out && lines_out) ? out_ : err_;
-  if (!raw && style_ != OutputStyle::kPlain) into += fmt::format("{}/{} | ", output.node, output.rank);
+  std::string& into = out && lines_out ? out_ : err_;
+  if (style_ != OutputStyle::kPlain) into += fmt::format("{}/{} | ", output.node, output.rank);
   into += output.text;
   // Prefixed, a line without its end would run into the next rank's.
-  if (!raw && (output.line_ended || style_ != OutputStyle::kPlain)) into += '\n';
+  if (output.line_ended || style_ != OutputStyle::kPlain) into += '\n';
   if (into.size() >= kMaxCollect) flush();
 }
 

@@ -15,10 +15,9 @@
 namespace yoke::job {
 
 enum class OutputStyle {
-  kPrefixed,   // every line with its node and rank, on the stream that it came by
-  kPlain,      // every line as it is
-  kFirstRank,  // rank 0's standard output as it is, byte for byte; all else prefixed on standard error
-  kErrors,     // every line prefixed on standard error: standard output is for JSON
+  kPrefixed,  // every line with its node and rank, on the stream that it came by
+  kPlain,     // every line as it is
+  kErrors,    // every line prefixed on standard error: standard output is for JSON
 };
 
 class JobOutput {

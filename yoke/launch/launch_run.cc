@@ -1,4 +1,4 @@
-#include "yoke/cli/launch_input.h"
+#include "yoke/launch/launch_input.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@
 #include "yoke/report/findings_text.h"
 #include "yoke/survey/survey.h"
 
-namespace yoke::cli {
+namespace yoke::launch {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -64,7 +64,7 @@ struct Attempt {
   std::string job;
 };
 
-Attempt start_once(Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
+Attempt start_once(terminal::Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
                    const launch::LaunchPlan& plan) {
   const launch::ThroughOptions through = through_options(arguments, setting);
   job::JobSpec spec = launch::job_of(plan, cluster_nodes(setting),
@@ -94,8 +94,8 @@ void add_findings(std::vector<spec::Finding>& all, std::vector<spec::Finding> mo
 
 }  // namespace
 
-std::optional<int> preflight_launch(Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
-                                    const launch::LaunchPlan& plan) {
+std::optional<int> preflight_launch(terminal::Session& session, const LaunchArguments& arguments,
+                                    LaunchSetting& setting, const launch::LaunchPlan& plan) {
   if (arguments.no_preflight || !setting.fleet) return std::nullopt;
   const launch::ThroughOptions options = through_options(arguments, setting);
   std::vector<spec::Finding> findings;
@@ -111,7 +111,8 @@ std::optional<int> preflight_launch(Session& session, const LaunchArguments& arg
   return std::nullopt;
 }
 
-int refuse_launch(Session& session, const launch::LaunchPlan& plan, const std::vector<spec::Finding>& findings) {
+int refuse_launch(terminal::Session& session, const launch::LaunchPlan& plan,
+                  const std::vector<spec::Finding>& findings) {
   if (session.json) {
     session.print_json(Document::map({{"engine", Document::string(plan.engine.name)},
                                       {"started", Document::boolean(false)},
@@ -123,7 +124,7 @@ int refuse_launch(Session& session, const launch::LaunchPlan& plan, const std::v
   return kExitFindings;
 }
 
-int run_launch(Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
+int run_launch(terminal::Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
                const launch::LaunchPlan& plan) {
   const int usual = plan.engine.serves() ? 4 : 0;
   launch::Restarts restarts({.restarts_max = arguments.restarts.value_or(usual), .first_pause = arguments.pause});
@@ -147,4 +148,4 @@ int run_launch(Session& session, const LaunchArguments& arguments, LaunchSetting
   }
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::launch

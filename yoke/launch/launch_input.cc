@@ -1,4 +1,4 @@
-#include "yoke/cli/launch_input.h"
+#include "yoke/launch/launch_input.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 #include "yoke/base/fields.h"
 #include "yoke/base/hash.h"
 #include "yoke/base/text.h"
-#include "yoke/cli/cluster_file.h"
 #include "yoke/launch/guard.h"
 #include "yoke/launch/modules.h"
 #include "yoke/plan/words.h"
@@ -18,13 +17,13 @@
 #include "yoke/probe/probe.h"
 #include "yoke/survey/survey.h"
 
-namespace yoke::cli {
+namespace yoke::launch {
 namespace {
 
 constexpr Seconds kFactsLimit{20};
 
-LaunchSetting from_captures(const Session& session, const LaunchArguments& arguments) {
-  LaunchSetting setting{.cluster = load_session_cluster(session), .fleet = {}, .machines = {}, .pinned = {}};
+LaunchSetting from_captures(spec::Cluster cluster, const LaunchArguments& arguments) {
+  LaunchSetting setting{.cluster = std::move(cluster), .fleet = {}, .machines = {}, .pinned = {}};
   if (arguments.roots.size() == 1) {  // one machine stands for all: to see a launch before the machines are there
     const spec::Machine machine = probe::probe_machine(probe::load_capture(arguments.roots.front()));
     for (std::size_t i = 0; i < setting.cluster->nodes.size(); ++i) {
@@ -156,10 +155,10 @@ std::vector<spec::FabricPin> passed_on() {
 
 }  // namespace
 
-LaunchSetting inspect_nodes(const Session& session, const LaunchArguments& arguments) {
-  if (!arguments.roots.empty()) return from_captures(session, arguments);
+LaunchSetting inspect_nodes(std::optional<spec::Cluster> cluster, const LaunchArguments& arguments) {
+  if (!arguments.roots.empty()) return from_captures(std::move(*cluster), arguments);
   LaunchSetting setting;
-  setting.cluster = read_session_cluster(session);
+  setting.cluster = std::move(cluster);
   if (!setting.cluster) {
     setting.machines.push_back(probe::probe_machine(probe::quick_sources_here()));
     return setting;
@@ -245,4 +244,4 @@ launch::ThroughOptions through_options(const LaunchArguments& arguments, const L
   return options;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::launch

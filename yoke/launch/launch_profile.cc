@@ -9,11 +9,11 @@
 #include "yoke/base/log.h"
 #include "yoke/base/process.h"
 #include "yoke/base/text.h"
-#include "yoke/cli/launch_input.h"
+#include "yoke/launch/launch_input.h"
 #include "yoke/launch/modules.h"
 #include "yoke/report/html.h"
 
-namespace yoke::cli {
+namespace yoke::launch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -63,7 +63,7 @@ report::HtmlPage index_page(const fs::path& folder, const launch::LaunchPlan& pl
 
 }  // namespace
 
-void collect_profiles(Session& session, const std::string& target, LaunchSetting& setting,
+void collect_profiles(terminal::Session& session, const std::string& target, LaunchSetting& setting,
                       const launch::LaunchPlan& plan) {
   const fs::path folder = target;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -106,4 +106,4 @@ std::vector<spec::Finding> module_findings(const launch::LaunchPlan& plan, fleet
   return findings;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::launch

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "yoke/cli/command.h"
 #include "yoke/fleet/fleet.h"
 #include "yoke/launch/launch_plan.h"
 #include "yoke/launch/node_pins.h"
 #include "yoke/launch/through.h"
 #include "yoke/spec/finding.h"
+#include "yoke/terminal/session.h"
 
-namespace yoke::cli {
+namespace yoke::launch {
 
 struct LaunchArguments {
   std::string engine;
@@ -46,22 +46,23 @@ struct LaunchSetting {
   std::vector<launch::PinnedNode> pinned;
 };
 
-// Throws where a node cannot be asked.
-LaunchSetting inspect_nodes(const Session& session, const LaunchArguments& arguments);
+// Throws where a node cannot be asked. Captures (`roots`) need a cluster.
+LaunchSetting inspect_nodes(std::optional<spec::Cluster> cluster, const LaunchArguments& arguments);
 launch::LaunchPlan plan_of(const LaunchArguments& arguments, const LaunchSetting& setting);
 launch::ThroughOptions through_options(const LaunchArguments& arguments, const LaunchSetting& setting);
 
 // Findings of the preflight; faults end the launch. The exit status where it does.
-std::optional<int> preflight_launch(Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
-                                    const launch::LaunchPlan& plan);
+std::optional<int> preflight_launch(terminal::Session& session, const LaunchArguments& arguments,
+                                    LaunchSetting& setting, const launch::LaunchPlan& plan);
 // Modules of --modules that a node cannot load.
 std::vector<spec::Finding> module_findings(const launch::LaunchPlan& plan, fleet::Fleet& fleet);
 // Prints findings that end a launch, and gives its exit status.
-int refuse_launch(Session& session, const launch::LaunchPlan& plan, const std::vector<spec::Finding>& findings);
+int refuse_launch(terminal::Session& session, const launch::LaunchPlan& plan,
+                  const std::vector<spec::Finding>& findings);
 // Fetches what the profiler wrote on every node, removes it there, and writes an index page.
-void collect_profiles(Session& session, const std::string& target, LaunchSetting& setting,
+void collect_profiles(terminal::Session& session, const std::string& target, LaunchSetting& setting,
                       const launch::LaunchPlan& plan);
-int run_launch(Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
+int run_launch(terminal::Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
                const launch::LaunchPlan& plan);
 
-}  // namespace yoke::cli
+}  // namespace yoke::launch
