@@ -8,9 +8,9 @@
 #include "yoke/base/text.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/prep_day.h"
 #include "yoke/fleet/fleet.h"
 #include "yoke/launch/hub.h"
+#include "yoke/launch/prep_day.h"
 #include "yoke/launch/prep_look.h"
 
 namespace yoke::cli {
@@ -209,7 +209,7 @@ CommandRow prep_command() {
                    {"yoke prep --from /media/disk", "models and images from a drive"},
                    {"yoke prep model Qwen/Qwen3-32B /models/qwen3-32b", "download a model"}},
       .prepare = [](OptionTable& table) -> Action {
-        auto day = std::make_shared<DayOptions>();
+        auto day = std::make_shared<launch::DayOptions>();
         table.flag("--checklist", "what to bring and to do before the day, for the cluster or --on", day->checklist);
         table.value("--on", "MACHINES", "of the checklist, as for 'yoke plan'", day->on);
         table.value("--model", "MODEL", "of the checklist: a name of 'yoke plan models'", day->model);
@@ -219,8 +219,12 @@ CommandRow prep_command() {
         table.value("--from", "FOLDER", "copy models and images from a drive, verified", day->from);
         table.value("--to", "FOLDER", "where models go with --from (/models)", day->to);
         return [day](Session& session) {
-          if (day->checklist) return print_checklist(session, *day);
-          return day->from ? prep_from_drive(session, *day) : list_preparations(session);
+          if (day->checklist) {
+            return launch::print_checklist(
+                session, *day, day->on || !find_cluster_file(session) ? std::nullopt : read_session_cluster(session));
+          }
+          return day->from ? launch::prep_from_drive(session, *day, read_session_cluster(session))
+                           : list_preparations(session);
         };
       },
       .subcommands = {prep_model_command(), prep_image_command(), prep_nccl_command(), prep_python_command()},

@@ -1,4 +1,4 @@
-#include "yoke/cli/prep_day.h"
+#include "yoke/launch/prep_day.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,6 @@
 #include "yoke/base/process.h"
 #include "yoke/base/progress.h"
 #include "yoke/base/text.h"
-#include "yoke/cli/cluster_file.h"
 #include "yoke/fleet/fleet.h"
 #include "yoke/launch/hub.h"
 #include "yoke/launch/prep_drive.h"
@@ -21,7 +20,7 @@
 #include "yoke/report/html.h"
 #include "yoke/sync/sync.h"
 
-namespace yoke::cli {
+namespace yoke::launch {
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,7 +66,7 @@ ChecklistPart what_to_bring(const plan::Machines& machines, const plan::Cabling&
 }
 
 // Bytes per second of this line, by the first bytes of a large file; nothing where it cannot be measured.
-std::optional<double> measure_line(const launch::Hub& hub, const launch::HubModel& model) {
+std::optional<double> measure_line(const Hub& hub, const HubModel& model) {
   const auto largest = std::max_element(model.files.begin(), model.files.end(),
                                         [](const auto& a, const auto& b) { return a.size < b.size; });
   if (largest == model.files.end() || !model.gate.empty()) return std::nullopt;
@@ -86,8 +85,8 @@ std::optional<double> measure_line(const launch::Hub& hub, const launch::HubMode
 ChecklistPart what_to_download(const DayOptions& options, const plan::Machines& machines, double& bytes) {
   ChecklistPart part{.title = "To download beforehand", .items = {}};
   if (options.hub_model) {
-    const launch::Hub hub = launch::hub_of_environment();
-    const launch::HubModel model = launch::describe_model(hub, *options.hub_model, "main");
+    const Hub hub = hub_of_environment();
+    const HubModel model = describe_model(hub, *options.hub_model, "main");
     bytes += static_cast<double>(model.bytes());
     std::string line =
         fmt::format("{}: {} in {} files", model.id, bytes_text(static_cast<double>(model.bytes())), model.files.size());
@@ -139,7 +138,7 @@ std::vector<ChecklistPart> what_to_do() {
                      "yoke link setup", "yoke check", "yoke bench all-reduce", "yoke launch vllm MODEL"}}};
 }
 
-void print_parts(Session& session, const std::vector<ChecklistPart>& parts) {
+void print_parts(terminal::Session& session, const std::vector<ChecklistPart>& parts) {
   for (const ChecklistPart& part : parts) {
     session.print(fmt::format("{}{}\n", &part == &parts.front() ? "" : "\n", part.title));
     for (const std::string& item : part.items) {
@@ -163,9 +162,9 @@ report::HtmlPage page_of(const std::vector<ChecklistPart>& parts, const plan::Ma
 
 }  // namespace
 
-int print_checklist(Session& session, const DayOptions& options) {
-  const plan::Machines machines =
-      predict::read_machines({.on = options.on, .cluster = options.on ? std::nullopt : read_session_cluster(session)});
+int print_checklist(terminal::Session& session, const DayOptions& options,
+                    const std::optional<spec::Cluster>& cluster) {
+  const plan::Machines machines = predict::read_machines({.on = options.on, .cluster = cluster});
   const plan::Cabling cabling = plan::plan_cabling(machines);
   double bytes = 0;
   ChecklistPart downloads = what_to_download(options, machines, bytes);
@@ -187,8 +186,9 @@ int print_checklist(Session& session, const DayOptions& options) {
   return kExitOk;
 }
 
-int prep_from_drive(Session& session, const DayOptions& options) {
-  const launch::Drive drive = launch::read_drive(*options.from);
+int prep_from_drive(terminal::Session& session, const DayOptions& options,
+                    const std::optional<spec::Cluster>& cluster) {
+  const Drive drive = read_drive(*options.from);
   const auto models = drive.below("models"), images = drive.below("images"), packages = drive.below("packages");
   const fs::path to = fs::absolute(options.to);
   session.print(fmt::format("{}: {} files of models, {} images, {} packages; {} in all\n", options.from->c_str(),
@@ -199,15 +199,14 @@ int prep_from_drive(Session& session, const DayOptions& options) {
     Progress progress("copying from the drive", static_cast<std::int64_t>(drive.bytes()));
     std::uint64_t before = 0;
     const auto on_progress = [&](std::uint64_t done) { progress.update(static_cast<std::int64_t>(before + done)); };
-    launch::copy_from_drive(drive, models, to, on_progress);
-    for (const launch::DriveFile& file : models) before += file.size;
-    launch::copy_from_drive(drive, images, image_folder, on_progress);
+    copy_from_drive(drive, models, to, on_progress);
+    for (const DriveFile& file : models) before += file.size;
+    copy_from_drive(drive, images, image_folder, on_progress);
   }
-  const auto cluster = read_session_cluster(session);
   if (cluster && cluster->nodes.size() > 1) {
     fleet::Fleet fleet(cluster->nodes, fleet::NodeOptions{});
     std::vector<std::string> folders;
-    for (const launch::DriveFile& file : models) {
+    for (const DriveFile& file : models) {
       const std::string rest = file.path.substr(file.path.find('/') + 1);
       const std::string folder = (to / rest.substr(0, rest.find('/'))).native();
       if (rest.find('/') != std::string::npos && (folders.empty() || folders.back() != folder))
@@ -218,16 +217,16 @@ int prep_from_drive(Session& session, const DayOptions& options) {
       sync::sync_folder(*cluster, fleet, {.folder = folder, .to = folder, .source = 0, .rail = {}, .dry_run = false});
       session.print(fmt::format("{} is on all nodes\n", folder));
     }
-    for (const launch::DriveFile& file : images) {
+    for (const DriveFile& file : images) {
       const std::string name = fs::path(file.path).filename().native();
-      for (const launch::NodeImage& image : launch::load_images(fleet, (image_folder / name).native())) {
+      for (const NodeImage& image : load_images(fleet, (image_folder / name).native())) {
         session.print(fmt::format(
             "{}: {} {}\n", image.node, name,
             image.problem.empty() ? "loaded, " + image.id.substr(0, 19) : "is not loaded: " + image.problem));
       }
     }
   } else {
-    for (const launch::DriveFile& file : images) {
+    for (const DriveFile& file : images) {
       session.print(
           fmt::format("Load it: docker load --input {}\n", (image_folder / fs::path(file.path).filename()).native()));
     }
@@ -240,4 +239,4 @@ int prep_from_drive(Session& session, const DayOptions& options) {
   return kExitOk;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::launch

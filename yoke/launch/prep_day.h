@@ -3,9 +3,10 @@
 #include <optional>
 #include <string>
 
-#include "yoke/cli/command.h"
+#include "yoke/spec/cluster.h"
+#include "yoke/terminal/session.h"
 
-namespace yoke::cli {
+namespace yoke::launch {
 
 struct DayOptions {
   bool checklist = false;
@@ -17,7 +18,8 @@ struct DayOptions {
   std::string to = "/models";
 };
 
-int print_checklist(Session& session, const DayOptions& options);
-int prep_from_drive(Session& session, const DayOptions& options);
+// `cluster`: without --on, the one of this folder.
+int print_checklist(terminal::Session& session, const DayOptions& options, const std::optional<spec::Cluster>& cluster);
+int prep_from_drive(terminal::Session& session, const DayOptions& options, const std::optional<spec::Cluster>& cluster);
 
-}  // namespace yoke::cli
+}  // namespace yoke::launch
