@@ -22,7 +22,6 @@
 #include "yoke/check/explain_settings.h"
 #include "yoke/check/node_baseline.h"
 #include "yoke/check/rule.h"
-#include "yoke/cli/status.h"
 #include "yoke/probe/probe.h"
 #include "yoke/report/findings_text.h"
 #include "yoke/report/table.h"

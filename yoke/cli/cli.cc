@@ -18,8 +18,8 @@
 #include "yoke/cli/commands.h"
 #include "yoke/cli/help_text.h"
 #include "yoke/cli/lab_head.h"
-#include "yoke/cli/milestones.h"
 #include "yoke/job/job_record.h"
+#include "yoke/status/milestones.h"
 #include "yoke/terminal/terminal_text.h"
 #include "yoke/weights/model_folder.h"
 
@@ -312,7 +312,7 @@ int dispatch(const std::vector<std::string>& arguments, Session& session) {
   }
   parser.refuse_outer(*bound);
   Parser::refuse_missing(*bound);
-  MilestoneHolder milestone(session, bound->path);
+  status::MilestoneHolder milestone(session, bound->path);
   try {
     const int status = perform(session, *bound, arguments);
     milestone.end(status);

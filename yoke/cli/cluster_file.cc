@@ -16,14 +16,7 @@
 namespace yoke::cli {
 namespace fs = std::filesystem;
 
-std::optional<fs::path> find_cluster_file(const Session& session) {
-  const fs::path file = session.cluster_file.value_or("cluster.yaml");
-  std::error_code failure;
-  if (fs::exists(file, failure)) return file;
-  if (!session.cluster_file) return std::nullopt;
-  throw Error(ErrorCode::kNotFound, fmt::format("there is no cluster file '{}'", printable(file.native(), 300)),
-              "check the path after --cluster");
-}
+std::optional<fs::path> find_cluster_file(const Session& session) { return session.find_cluster_file(); }
 
 std::optional<spec::Cluster> read_session_cluster(const Session& session) {
   if (session.cluster_read) return *session.cluster_read;

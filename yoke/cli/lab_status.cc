@@ -10,13 +10,13 @@
 #include "yoke/base/text.h"
 #include "yoke/cli/commands.h"
 #include "yoke/cli/lab_head.h"
-#include "yoke/cli/status.h"
 #include "yoke/lab/cgroup.h"
 #include "yoke/lab/faults.h"
 #include "yoke/lab/parts.h"
 #include "yoke/lab/rights.h"
 #include "yoke/lab/state.h"
 #include "yoke/report/table.h"
+#include "yoke/status/status.h"
 
 namespace yoke::cli {
 
@@ -88,7 +88,8 @@ std::string cabled_rail_name(const lab::LabNode& node, const lab::LabInterface& 
 // Whose it is and where it was started: on a machine with several labs that tells them apart.
 std::string origin_text(const lab::LabLayout& layout) {
   std::string text;
-  if (const auto started = lab::started_at(layout.name)) text += "started " + ago(std::time(nullptr) - *started);
+  if (const auto started = lab::started_at(layout.name))
+    text += "started " + status::ago(std::time(nullptr) - *started);
   if (const passwd* user = getpwuid(lab::outer_user())) text += fmt::format(" by {}", user->pw_name);
   const std::filesystem::path file = lab::load_cluster_file(layout.name);
   if (!file.empty()) text += fmt::format(", cluster file {}", file.native());

@@ -31,6 +31,15 @@ Document error_json(const Error& error, int exit_status) {
                         {"exit_status", Document::number(std::int64_t{exit_status})}});
 }
 
+std::optional<std::filesystem::path> Session::find_cluster_file() const {
+  const std::filesystem::path file = cluster_file.value_or("cluster.yaml");
+  std::error_code failure;
+  if (std::filesystem::exists(file, failure)) return file;
+  if (!cluster_file) return std::nullopt;
+  throw Error(ErrorCode::kNotFound, fmt::format("there is no cluster file '{}'", printable(file.native(), 300)),
+              "check the path after --cluster");
+}
+
 void Session::print(std::string_view text) const {
   const std::string safe = terminal_safe(text);
   print_as_is(isatty(STDOUT_FILENO) != 0 ? for_terminal(safe, terminal_kind(STDOUT_FILENO)) : safe);

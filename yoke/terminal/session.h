@@ -1,5 +1,6 @@
 // What every command is given: the options that all commands share, and the way out to standard output and error.
 #pragma once
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,10 @@ struct Session {
   std::optional<std::string> cluster_file;
   std::optional<std::string> lab;
   mutable std::shared_ptr<const spec::Cluster> cluster_read = {};  // cluster_file.h reads it once
+
+  // The file that --cluster named, which must be there; else cluster.yaml of the working folder; nothing: there is
+  // none.
+  std::optional<std::filesystem::path> find_cluster_file() const;
 
   // To standard output; an Error where that fails. What would steer a terminal is shown as an escape, no matter who
   // wrote it.

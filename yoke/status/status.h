@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "yoke/cli/milestones.h"
 #include "yoke/spec/cluster.h"
+#include "yoke/status/milestones.h"
 
-namespace yoke::cli {
+namespace yoke::status {
 
 struct LabSituation {
   std::string name;
@@ -49,8 +49,8 @@ SetupStatus evaluate_status(const Situation& situation);
 
 // Looks at the files, labs, ports and records of this machine, and whether the nodes' ssh ports answer (a second at
 // most). Changes nothing and logs in nowhere.
-Situation inspect_situation(const Session& session);
+Situation inspect_situation(const terminal::Session& session);
 
 std::string ago(std::int64_t seconds);  // "just now", "5 min ago", "3 days ago"
 
-}  // namespace yoke::cli
+}  // namespace yoke::status

@@ -1,4 +1,4 @@
-#include "yoke/cli/milestones.h"
+#include "yoke/status/milestones.h"
 
 #include <fmt/format.h>
 
@@ -12,11 +12,10 @@
 #include "yoke/base/hash.h"
 #include "yoke/base/json.h"
 #include "yoke/base/log.h"
-#include "yoke/cli/cluster_file.h"
 #include "yoke/lab/enter.h"
 #include "yoke/lab/state.h"
 
-namespace yoke::cli {
+namespace yoke::status {
 
 struct MilestoneRow {
   std::string cluster;  // a hash of the file's path, its content and the lab's start
@@ -58,8 +57,8 @@ std::optional<fs::path> file_of_lab(const std::string& lab) {
   return cluster && cluster->lab == lab ? std::optional(file) : std::nullopt;
 }
 
-std::optional<std::string> cluster_key(const Session& session) {
-  const auto file = session.lab ? file_of_lab(*session.lab) : find_cluster_file(session);
+std::optional<std::string> cluster_key(const terminal::Session& session) {
+  const auto file = session.lab ? file_of_lab(*session.lab) : session.find_cluster_file();
   if (!file && session.lab) return sha256_hex(fmt::format("lab {} {}", *session.lab, lab_start(session.lab)));
   if (!file) return std::nullopt;
   const std::string content = read_file(*file);
@@ -75,7 +74,7 @@ std::vector<MilestoneRow> read_rows() {
   return from_json<std::vector<MilestoneRow>>(parse_json(read_file(file), file.native()));
 }
 
-void write_row(const Session& session, const std::string& command, int exit_status) {
+void write_row(const terminal::Session& session, const std::string& command, int exit_status) {
   const auto key = cluster_key(session);
   if (!key) return;
   const auto read = try_to(read_rows);
@@ -94,14 +93,14 @@ void write_row(const Session& session, const std::string& command, int exit_stat
 }
 
 // Nothing that a command does depends on this.
-void record(const Session& session, const std::string& command, int exit_status) {
+void record(const terminal::Session& session, const std::string& command, int exit_status) {
   const auto written = try_to([&] { write_row(session, command, exit_status); });
   if (!written) log(LogLevel::kDebug, "'{}' is not recorded: {}", command, written.error().message());
 }
 
 }  // namespace
 
-Milestones recall_milestones(const Session& session) {
+Milestones recall_milestones(const terminal::Session& session) {
   Milestones milestones;
   const auto read = try_to([&] {
     const auto key = cluster_key(session);
@@ -112,7 +111,7 @@ Milestones recall_milestones(const Session& session) {
   return milestones;
 }
 
-MilestoneHolder::MilestoneHolder(const Session& session, std::vector<std::string> path) : session_(session) {
+MilestoneHolder::MilestoneHolder(const terminal::Session& session, std::vector<std::string> path) : session_(session) {
   path.erase(path.begin());
   std::string command;
   for (const std::string& word : path) command += (command.empty() ? "" : " ") + word;
@@ -127,4 +126,4 @@ void MilestoneHolder::end(int exit_status) {
   if (command_) record(session_, *command_, exit_status);
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::status

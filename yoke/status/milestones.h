@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "yoke/cli/command.h"
+#include "yoke/terminal/session.h"
 
-namespace yoke::cli {
+namespace yoke::status {
 
 struct Milestone {
   int exit_status = 0;    // kMilestoneBegun while it runs, and where it was killed
@@ -20,17 +20,17 @@ inline constexpr int kMilestoneBegun = -1;
 using Milestones = std::map<std::string, Milestone>;  // by command: "link setup", "check"
 
 // Of the cluster that this session is about; none where there is no cluster.
-Milestones recall_milestones(const Session& session);
+Milestones recall_milestones(const terminal::Session& session);
 
 // Around a command: what it returns or throws is recorded, where the command is one that counts.
 class MilestoneHolder {
  public:
-  MilestoneHolder(const Session& session, std::vector<std::string> path);  // {"yoke", "link", "setup"}
+  MilestoneHolder(const terminal::Session& session, std::vector<std::string> path);  // {"yoke", "link", "setup"}
   void end(int exit_status);
 
  private:
-  const Session& session_;
+  const terminal::Session& session_;
   std::optional<std::string> command_;
 };
 
-}  // namespace yoke::cli
+}  // namespace yoke::status

@@ -1,9 +1,9 @@
-#include "yoke/cli/status.h"
+#include "yoke/status/status.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace yoke::cli {
+namespace yoke::status {
 namespace {
 
 using testing::EndsWith;
@@ -132,4 +132,4 @@ TEST(Ago, IsInTheLargestUnit) {
 }
 
 }  // namespace
-}  // namespace yoke::cli
+}  // namespace yoke::status

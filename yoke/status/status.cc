@@ -1,4 +1,4 @@
-#include "yoke/cli/status.h"
+#include "yoke/status/status.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,7 +7,7 @@
 
 #include "yoke/base/error.h"
 
-namespace yoke::cli {
+namespace yoke::status {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -191,4 +191,4 @@ SetupStatus evaluate_status(const Situation& s) {
   return *found;
 }
 
-}  // namespace yoke::cli
+}  // namespace yoke::status
