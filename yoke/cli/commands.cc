@@ -13,7 +13,6 @@
 #include "yoke/bench/model_ranks.h"
 #include "yoke/bench/recovery.h"
 #include "yoke/cli/complete_words.h"
-#include "yoke/cli/support.h"
 #include "yoke/job/supervisor.h"
 #include "yoke/lab/lab.h"
 #include "yoke/launch/node_look.h"
@@ -44,7 +43,7 @@ constexpr std::array kActions = {
     agent::AgentAction{.name = "probe", .answer = probe_here},
     agent::AgentAction{.name = "survey", .answer = survey::answer_survey},
     agent::AgentAction{.name = "processor-times", .answer = survey::answer_processor_times},
-    agent::AgentAction{.name = "capture", .answer = answer_capture},  // yoke support
+    agent::AgentAction{.name = "capture", .answer = survey::answer_capture},  // yoke support
     // jobs and launched engines
     agent::AgentAction{.name = "pin-facts", .answer = launch::answer_pin_facts},
     agent::AgentAction{.name = "launch-look", .answer = launch::answer_launch_look},

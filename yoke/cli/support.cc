@@ -16,9 +16,8 @@
 #include "yoke/check/rule.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
-#include "yoke/cli/support.h"
-#include "yoke/probe/sources.h"
 #include "yoke/report/findings_text.h"
+#include "yoke/survey/node_survey.h"
 #include "yoke/survey/survey.h"
 
 namespace yoke::cli {
@@ -41,18 +40,6 @@ std::vector<std::string> people(const std::optional<spec::Cluster>& cluster) {
     if (node.user && *node.user != "root") names.push_back(*node.user);
   }
   return names;
-}
-
-// A capture as `yoke probe --capture` writes it: the text of each file by its name.
-Document capture_files() {
-  const ScratchDir scratch("yoke-support");
-  const fs::path folder = scratch.path() / "capture";
-  probe::write_capture(probe::sources_here(), folder);
-  Document files = Document::map();
-  for (const char* name : {"machine.tree", "links.json", "nvml.json", "system.json"}) {
-    files.add(name, Document::string(read_file(folder / name)));
-  }
-  return files;
 }
 
 class Bundle {
@@ -101,7 +88,7 @@ struct Gathered {
 Gathered gather(const std::optional<spec::Cluster>& cluster, Seconds timeout, Bundle& bundle) {
   if (!cluster) {
     Gathered gathered{survey::survey_here(survey::Canary::kNotMeasured), {}};
-    add_capture(bundle, gathered.facts.nodes.front().name, capture_files());
+    add_capture(bundle, gathered.facts.nodes.front().name, survey::capture_files());
     return gathered;
   }
   fleet::Fleet fleet(cluster->nodes, survey::survey_login(timeout));
@@ -162,8 +149,6 @@ int make_bundle(Session& session, const SupportOptions& options) {
 }
 
 }  // namespace
-
-Document answer_capture(const Document&, agent::AgentContext&) { return capture_files(); }
 
 CommandRow support_command() {
   return {

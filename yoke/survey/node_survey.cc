@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <future>
 
+#include "yoke/base/files.h"
 #include "yoke/base/process.h"
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 #include "yoke/probe/probe.h"
+#include "yoke/probe/sources.h"
 #include "yoke/survey/canary.h"
 #include "yoke/survey/packet_filter.h"
 #include "yoke/survey/trials.h"
@@ -54,5 +56,18 @@ spec::SurveyedNode survey_this_node(const spec::SurveyedNode& questions) {
 Document answer_survey(const Document& question, agent::AgentContext&) {
   return spec::to_json(survey_this_node(from_json<spec::SurveyedNode>(question)));
 }
+
+Document capture_files() {
+  const ScratchDir scratch("yoke-support");
+  const std::filesystem::path folder = scratch.path() / "capture";
+  probe::write_capture(probe::sources_here(), folder);
+  Document files = Document::map();
+  for (const char* name : {"machine.tree", "links.json", "nvml.json", "system.json"}) {
+    files.add(name, Document::string(read_file(folder / name)));
+  }
+  return files;
+}
+
+Document answer_capture(const Document&, agent::AgentContext&) { return capture_files(); }
 
 }  // namespace yoke::survey

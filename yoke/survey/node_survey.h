@@ -12,4 +12,9 @@ spec::SurveyedNode survey_this_node(const spec::SurveyedNode& questions);
 // The agent's action: the same as JSON.
 Document answer_survey(const Document& question, agent::AgentContext& context);
 
+// A capture as `yoke probe --capture` writes it: the text of each file by its name; and the agent's action that gives
+// it.
+Document capture_files();
+Document answer_capture(const Document& question, agent::AgentContext& context);
+
 }  // namespace yoke::survey
