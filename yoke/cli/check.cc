@@ -9,6 +9,7 @@
 #include "yoke/base/log.h"
 #include "yoke/base/text.h"
 #include "yoke/check/check_text.h"
+#include "yoke/check/prometheus_text.h"
 #include "yoke/check/remembered.h"
 #include "yoke/check/rule.h"
 #include "yoke/cli/check_modes.h"
@@ -211,7 +212,7 @@ int run_check(Session& session, const CheckOptions& options) {
   if (options.changed) return show_changes(session, report, options.node);
   const bool clean = report.findings.empty() && report.withheld.empty() && report.reached_all_nodes() && !options.node;
   if (clean && options.roots.empty()) remember(report);
-  if (options.prometheus) write_prometheus(*options.prometheus, report.findings);
+  if (options.prometheus) check::write_prometheus(*options.prometheus, report.findings);
   if (options.paste) {
     session.print(check::paste_text(report, user_names(report)));
   } else if (session.json) {

@@ -5,12 +5,10 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "yoke/base/clock.h"
 #include "yoke/base/error.h"
@@ -18,13 +16,17 @@
 #include "yoke/base/files.h"
 #include "yoke/base/fork_call.h"
 #include "yoke/base/json.h"
+#include "yoke/base/limits.h"
 #include "yoke/base/text.h"
 #include "yoke/check/explain_settings.h"
+#include "yoke/check/nccl_log.h"
 #include "yoke/check/node_baseline.h"
+#include "yoke/check/prometheus_text.h"
 #include "yoke/check/rule.h"
+#include "yoke/cli/commands.h"
 #include "yoke/probe/probe.h"
 #include "yoke/report/findings_text.h"
-#include "yoke/report/table.h"
+#include "yoke/terminal/typed_input.h"
 
 namespace yoke::cli {
 
@@ -98,15 +100,6 @@ std::string in_words(const std::vector<spec::Finding>& findings) {
   return fmt::format("{}", fmt::join(words, "; "));
 }
 
-std::string label(std::string_view text) {
-  std::string safe;
-  for (const char c : printable(text, 200)) {
-    if (c == '\\' || c == '"') safe += '\\';
-    safe += c;
-  }
-  return safe;
-}
-
 }  // namespace
 
 int run_prolog(Session& session, const PrologOptions& options) {
@@ -125,7 +118,7 @@ int run_prolog(Session& session, const PrologOptions& options) {
       findings.insert(findings.end(), less.begin(), less.end());
     }
   }
-  if (!options.prometheus.empty()) write_prometheus(options.prometheus, findings);
+  if (!options.prometheus.empty()) check::write_prometheus(options.prometheus, findings);
   std::vector<spec::Finding> errors = findings;
   std::erase_if(errors, [](const spec::Finding& finding) { return finding.severity != spec::Severity::kError; });
   if (session.json) {
@@ -141,42 +134,6 @@ int run_prolog(Session& session, const PrologOptions& options) {
   }
   if (errors.empty() && !before) check::remember_baseline(answer->node, answer->baseline);
   return errors.empty() ? kExitOk : kExitFindings;
-}
-
-std::string prometheus_text(const std::vector<spec::Finding>& findings, double examined_at) {
-  std::string out =
-      "# HELP yoke_check_findings Findings of the last yoke check, by severity.\n"
-      "# TYPE yoke_check_findings gauge\n";
-  for (const spec::Severity severity : {spec::Severity::kError, spec::Severity::kWarning, spec::Severity::kInfo}) {
-    const auto count = std::ranges::count(findings, severity, &spec::Finding::severity);
-    out += fmt::format("yoke_check_findings{{severity=\"{}\"}} {}\n", spec::to_string(severity), count);
-  }
-  out +=
-      "# HELP yoke_check_finding A finding of the last yoke check.\n"
-      "# TYPE yoke_check_finding gauge\n";
-  std::vector<std::string> rows;
-  for (const spec::Finding& finding : findings) {
-    rows.push_back(fmt::format("yoke_check_finding{{rule=\"{}\",severity=\"{}\",node=\"{}\",subject=\"{}\"}} 1\n",
-                               label(finding.rule), spec::to_string(finding.severity), label(finding.node.value_or("")),
-                               label(finding.subject.value_or(""))));
-  }
-  // The same labels twice would make Prometheus refuse the file.
-  std::ranges::sort(rows);
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  for (const std::string& row : rows) out += row;
-  return out + fmt::format(
-                   "# HELP yoke_check_time_seconds When it was.\n# TYPE yoke_check_time_seconds gauge\n"
-                   "yoke_check_time_seconds {:.0f}\n",
-                   examined_at);
-}
-
-void write_prometheus(const std::string& file, const std::vector<spec::Finding>& findings) {
-  if (!file.ends_with(".prom")) {
-    throw Error(ErrorCode::kUsage, fmt::format("'{}' does not end in .prom", printable(file, 200)),
-                "node_exporter reads *.prom in the folder of --collector.textfile.directory");
-  }
-  write_file_atomically(file, prometheus_text(findings, static_cast<double>(std::time(nullptr))));
-  chmod(file.c_str(), 0644);  // NOLINT: node_exporter runs as another user
 }
 
 int explain_file(Session& session, const std::string& file, const spec::Survey& facts) {
@@ -202,6 +159,88 @@ int explain_file(Session& session, const std::string& file, const spec::Survey& 
   out += fmt::format("\n{} settings, {} wrong on {}.\n", settings.size(), wrong, fmt::join(names, ", "));
   session.print(out);
   return wrong > 0 ? kExitFindings : kExitOk;
+}
+
+// yoke check nccl-log: what an NCCL log says, in words.
+
+namespace {
+
+constexpr Bytes kMaxLog{limits::kLogBytes};
+
+constexpr const char* kHowToLog =
+    "run the job with NCCL_DEBUG=INFO, and give its output or the file of NCCL_DEBUG_FILE";
+
+std::string read_log(const std::string& file) {
+  if (file == "-") return terminal::read_standard_input(kMaxLog);
+  try {
+    return read_file(file, kMaxLog);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    throw Error(ErrorCode::kNotFound, fmt::format("there is no file '{}'", file), kHowToLog);
+  }
+}
+
+std::string conclusion(const spec::NcclLog& log, const std::vector<spec::Finding>& findings) {
+  if (!findings.empty()) return fmt::format("Findings: {}.\n", findings.size());
+  if (!log.warnings.empty()) {
+    return fmt::format("Nothing is known to be wrong in it, but NCCL warned ({}), first: {}\n", log.warnings.size(),
+                       log.warnings.front().text);
+  }
+  return log.complete ? "Nothing is wrong in it.\n" : "No fault in this log, but it ends before NCCL had connected.\n";
+}
+
+void add_log(spec::NcclLog& log, const std::string& file) {
+  try {
+    check::add_nccl_log(log, read_log(file));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kExhausted) throw;
+    throw Error(ErrorCode::kExhausted, fmt::format("{}: {}", file, error.message()),
+                "give a part of it, such as the output of some ranks");
+  }
+}
+
+int read_logs(Session& session, const std::vector<std::string>& files) {
+  spec::NcclLog log;
+  for (const std::string& file : files) {
+    const int lines = log.lines;
+    add_log(log, file);
+    if (log.lines > lines || log.error) continue;  // ranks that never met came to no line of NCCL
+    throw Error(
+        ErrorCode::kInvalid,
+        fmt::format("there is no line of NCCL in {}", file == "-" ? "standard input" : fmt::format("'{}'", file)),
+        kHowToLog);
+  }
+  const std::vector<spec::Finding> findings = check::evaluate({.log = log});
+  if (session.json) {
+    Document document = check::to_json(log);
+    document.add("findings", report::findings_json(findings));
+    session.print_json(document);
+  } else {
+    session.print(check::describe(log) + "\n" + report::findings_text(findings) + conclusion(log, findings));
+  }
+  return findings.empty() ? kExitOk : kExitFindings;
+}
+
+}  // namespace
+
+CommandRow check_nccl_log_command() {
+  return {
+      .name = "nccl-log",
+      .summary = "explain an NCCL log: transport, rails, MTU, GIDs",
+      .description =
+          "Reads what a job printed with NCCL_DEBUG=INFO and shows how the ranks talk: by RDMA or TCP, over which "
+          "devices, over both rails or one, with which packet size and GIDs, with GPUDirect or without; what is wrong "
+          "with it, and why it failed where it did. Several files of one job may be given. Exit status 0: nothing is "
+          "wrong; 1: findings.",
+      .examples = {{"yoke check nccl-log job.log", "the output of a job"},
+                   {"yoke check nccl-log - < job.log", "by standard input"},
+                   {"yoke check nccl-log nccl.spark-1.* nccl.spark-2.*", "files of NCCL_DEBUG_FILE"}},
+      .prepare = [](OptionTable& table) -> Action {
+        auto files = std::make_shared<std::vector<std::string>>();
+        table.positionals("FILE", "output of a job with NCCL_DEBUG=INFO; '-' is standard input", *files,
+                          Presence::kRequired);
+        return [files](Session& session) { return read_logs(session, *files); };
+      }};
 }
 
 }  // namespace yoke::cli

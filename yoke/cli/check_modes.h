@@ -16,10 +16,6 @@ struct PrologOptions {
 };
 int run_prolog(Session& session, const PrologOptions& options);
 
-// The findings in the form of Prometheus' textfile collector.
-std::string prometheus_text(const std::vector<spec::Finding>& findings, double examined_at);
-void write_prometheus(const std::string& file, const std::vector<spec::Finding>& findings);
-
 // What each line of the file does, and whether it is right on the machines of the survey.
 int explain_file(Session& session, const std::string& file, const spec::Survey& facts);
 
