@@ -97,6 +97,13 @@ TEST_F(FirstTime, AFileWithoutRailsIsReportedBeforeTheManagementNetworkIsUsed) {
   EXPECT_THAT(check.out, HasSubstr("the cluster file lists no rails"));
   const Outcome test = lab.yoke({"link", "test"});
   EXPECT_THAT(test.err, HasSubstr("yoke link discover -o cluster.yaml --force"));
+  // What is to be typed names the file that was given, not that of the folder.
+  std::filesystem::rename(lab.folder / "cluster.yaml", lab.folder / "desk.yaml");
+  const std::string cure = "'yoke link discover -o desk.yaml --force --cluster desk.yaml'";
+  EXPECT_THAT(lab.yoke({"link", "test", "--cluster", "desk.yaml"}).err, HasSubstr(cure));
+  const Outcome named = lab.yoke({"check", "--no-measure", "--cluster", "desk.yaml", "--json"});
+  EXPECT_THAT(named.out, HasSubstr(cure));
+  EXPECT_THAT(lab.yoke({"job", "run", "--cluster", "desk.yaml", "--", "true"}).err, HasSubstr(cure));
 }
 
 TEST_F(FirstTime, ARingRunsAModelOnItsFirstTwoNodesAndNcclTestsLineOnAll) {

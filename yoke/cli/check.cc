@@ -19,6 +19,7 @@
 #include "yoke/link/link_survey.h"
 #include "yoke/link/pairs.h"
 #include "yoke/report/findings_text.h"
+#include "yoke/report/given_commands.h"
 #include "yoke/survey/link_evaluate.h"
 #include "yoke/survey/links.h"
 #include "yoke/survey/survey.h"
@@ -117,6 +118,7 @@ check::CheckReport look(const Session& session, const CheckOptions& options) {
   }
   check::update_memory_records(report.facts);
   report.findings = check::evaluate(report.facts);
+  report::give_options(report.findings, session.given_options());
   report.withheld = check::withheld(report.facts);
   return report;
 }

@@ -19,6 +19,7 @@
 #include "yoke/cli/help_text.h"
 #include "yoke/cli/lab_head.h"
 #include "yoke/job/job_record.h"
+#include "yoke/report/given_commands.h"
 #include "yoke/status/milestones.h"
 #include "yoke/terminal/terminal_text.h"
 #include "yoke/weights/model_folder.h"
@@ -326,7 +327,8 @@ int dispatch(const std::vector<std::string>& arguments, Session& session) {
 void report_error(const Error& error, const Session& session) {
   std::string text = fmt::format("yoke: {}\n", terminal_safe(error.message()));
   for (const std::string& where : error.context()) text += fmt::format("  while {}\n", terminal_safe(where));
-  if (!error.hint().empty()) text += fmt::format("  hint: {}\n", terminal_safe(error.hint()));
+  const std::string hint = report::commands_as_given(error.hint(), session.given_options());
+  if (!hint.empty()) text += fmt::format("  hint: {}\n", terminal_safe(hint));
   if (const auto columns = terminal_columns(STDERR_FILENO)) text = terminal::fold_lines(text, *columns);
   if (takes_colour(STDERR_FILENO)) text.replace(0, 5, "\x1b[1;31myoke:\x1b[0m");
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) { /* nowhere left to say it */

@@ -1,6 +1,7 @@
 #include "yoke/cli/cluster_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -12,6 +13,7 @@
 #include "yoke/link/cabled_rails.h"
 #include "yoke/link/discover_node.h"
 #include "yoke/rank/world.h"
+#include "yoke/report/given_commands.h"
 
 namespace yoke::cli {
 namespace fs = std::filesystem;
@@ -51,15 +53,14 @@ spec::Cluster load_session_cluster(const Session& session) {
 }
 
 std::string session_options(const Session& session) {
-  if (session.lab) return " --lab " + *session.lab;
-  return session.cluster_file ? " --cluster " + *session.cluster_file : "";
+  const std::vector<std::string> given = session.given_options();
+  return given.empty() ? "" : fmt::format(" {}", fmt::join(given, " "));
 }
 
 void note_omitted_rails(const Session& session, const spec::Cluster& cluster) {
   if (cluster.nodes.size() < 2 || session.quiet) return;
-  const std::string file = session.cluster_file && !lab::in_node() ? *session.cluster_file : "cluster.yaml";
-  const std::string given = session.cluster_file && !lab::in_node() ? fmt::format(" --cluster {}", file) : "";
-  const std::string cure = fmt::format("yoke link discover{} -o {} --force", given, file);
+  const std::string cure =
+      report::commands_as_given("'yoke link discover -o cluster.yaml --force'", session.given_options());
   for (const spec::ClusterNode& node : cluster.nodes) {
     if (!node.rails.empty()) continue;
     fmt::print(stderr,

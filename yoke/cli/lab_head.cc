@@ -158,8 +158,10 @@ std::optional<int> run_on_lab_head(const Session& session, const std::vector<std
   const std::string program = layout.plain ? fs::read_symlink("/proc/self/exe").native() : "/usr/local/bin/yoke";
   const UniqueFd record = in_memory("");
   setenv(bench::kRecordHandOver, path_of(record).c_str(), 1);
+  setenv(terminal::kGivenVariable, fmt::format("{}", fmt::join(session.given_options(), " ")).c_str(), 1);
   const int status = lab::run_in_node(*lab, head, arguments_there(program, arguments, path_of(copy)));
   unsetenv(bench::kRecordHandOver);
+  unsetenv(terminal::kGivenVariable);
   keep_handed_over(session, layout, record);
   if (status == info(ErrorCode::kNotFound).exit_status && !layout.plain) print_what_nodes_do_not_see();
   return status;

@@ -21,6 +21,7 @@
 #include "yoke/lab/state.h"
 #include "yoke/link/beacon_exchange.h"
 #include "yoke/link/link_text.h"
+#include "yoke/report/given_commands.h"
 #include "yoke/spec/cluster_rules.h"
 #include "yoke/survey/link_evaluate.h"
 #include "yoke/terminal/typed_input.h"
@@ -156,7 +157,8 @@ std::string written_text(const std::string& file) {
 
 int discover(Session& session, const DiscoverArguments& arguments) {
   const link::DiscoverResult result = discover_with_progress(options_of(session, arguments));
-  const std::vector<spec::Finding> findings = survey::evaluate_discovery(result);
+  std::vector<spec::Finding> findings = survey::evaluate_discovery(result);
+  report::give_options(findings, session.given_options());
   const std::optional<spec::Cluster>& cluster = result.discovery.cluster;
   const char* hand_over = lab::in_node() ? std::getenv(kHandOver) : nullptr;
   if (cluster && arguments.output) write_file_atomically(*arguments.output, spec::print_cluster(*cluster));

@@ -5,6 +5,7 @@
 #include "yoke/cli/cluster_file.h"
 #include "yoke/cli/commands.h"
 #include "yoke/link/link_text.h"
+#include "yoke/report/given_commands.h"
 #include "yoke/survey/link_evaluate.h"
 #include "yoke/survey/links.h"
 
@@ -53,6 +54,7 @@ int measure(Session& session, const TestArguments& arguments) {
   fleet::Fleet fleet(cluster.nodes, survey::nodes_in(pairs), {});  // only those that take part are reached
   link::LinkTestResult result = survey::survey_links(fleet, cluster, pairs, options);
   survey::evaluate_link_test(result, cluster, pairs);
+  report::give_options(result.findings, session.given_options());
   if (session.json) {
     session.print_json(link::to_json(result));
   } else {

@@ -14,6 +14,7 @@
 #include "yoke/launch/preflight.h"
 #include "yoke/launch/run.h"
 #include "yoke/report/findings_text.h"
+#include "yoke/report/given_commands.h"
 #include "yoke/survey/survey.h"
 
 namespace yoke::launch {
@@ -103,6 +104,7 @@ std::optional<int> preflight_launch(terminal::Session& session, const LaunchArgu
                launch::preflight(plan, launch::through_from(arguments.through), options.floor, *setting.fleet));
   add_findings(findings, check::evaluate(survey::survey_nodes(*setting.fleet, *setting.cluster, Seconds{10})));
   add_findings(findings, module_findings(plan, *setting.fleet));
+  report::give_options(findings, session.given_options());
   const bool stops = std::any_of(findings.begin(), findings.end(), [](const spec::Finding& finding) {
     return finding.severity == spec::Severity::kError;
   });

@@ -70,7 +70,7 @@ std::vector<NodePair> pairs_of(const spec::Cluster& cluster, const PairChoice& c
   for (const spec::ClusterNode& node : cluster.nodes) {
     if (node.rails.empty()) {
       throw Error(ErrorCode::kInvalid, fmt::format("the cluster file lists no rails of '{}'", node.name),
-                  "yoke link discover -o cluster.yaml --force finds them; users and names of the file stay");
+                  "'yoke link discover -o cluster.yaml --force' finds them; users and names of the file stay");
     }
   }
   if (choice.node) check_node(cluster, *choice.node);

@@ -43,7 +43,7 @@ std::vector<std::vector<Transfer>> plan_rounds(const spec::Cluster& cluster, int
   for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
     if (have.contains(static_cast<int>(i))) continue;
     throw Error(ErrorCode::kInvalid, fmt::format("no rail of the cluster file leads to '{}'", cluster.nodes[i].name),
-                "yoke link discover -o cluster.yaml --force finds the rails; users and names of the file stay");
+                "'yoke link discover -o cluster.yaml --force' finds the rails; users and names of the file stay");
   }
   return rounds;
 }

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 
 #include "yoke/base/files.h"
 #include "yoke/base/interrupt.h"
@@ -29,6 +30,18 @@ Document error_json(const Error& error, int exit_status) {
                         {"hint", Document::string(error.hint())},
                         {"context", std::move(context)},
                         {"exit_status", Document::number(std::int64_t{exit_status})}});
+}
+
+std::vector<std::string> Session::given_options() const {
+  if (const char* outside = std::getenv(kGivenVariable)) {
+    const std::string text = outside;
+    const std::size_t blank = text.find(' ');
+    if (blank == text.npos) return {};
+    return {text.substr(0, blank), text.substr(blank + 1)};
+  }
+  if (lab) return {"--lab", *lab};
+  if (cluster_file) return {"--cluster", *cluster_file};
+  return {};
 }
 
 std::optional<std::filesystem::path> Session::find_cluster_file() const {

@@ -15,6 +15,9 @@ struct Cluster;
 }
 namespace yoke::terminal {
 
+// For the program on the head node of a lab: the options that were typed outside, as "--lab NAME".
+constexpr const char* kGivenVariable = "YOKE_GIVEN_OPTIONS";
+
 struct Session {
   bool json = false;
   bool quiet = false;
@@ -27,6 +30,10 @@ struct Session {
   // The file that --cluster named, which must be there; else cluster.yaml of the working folder; nothing: there is
   // none.
   std::optional<std::filesystem::path> find_cluster_file() const;
+
+  // How the user said which cluster is meant: "--cluster" or "--lab" and its value, or nothing. On the head node of a
+  // lab: what was typed outside.
+  std::vector<std::string> given_options() const;
 
   // To standard output; an Error where that fails. What would steer a terminal is shown as an escape, no matter who
   // wrote it.
