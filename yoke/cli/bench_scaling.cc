@@ -32,8 +32,7 @@ spec::Cluster first_nodes_of(const Session& session, int nodes) {
     throw Error(ErrorCode::kUsage, fmt::format("--nodes {}: the cluster has {}", nodes, cluster.nodes.size()),
                 "give numbers of nodes that it has");
   }
-  cluster.nodes.resize(static_cast<std::size_t>(nodes));
-  return cluster;
+  return spec::first_nodes(std::move(cluster), static_cast<std::size_t>(nodes));
 }
 
 // Those, with one rank for each GPU where the catalogue knows the machines, else one each.

@@ -25,7 +25,7 @@ TEST(CompleteWords, GoesFromCommandToSubcommandToOption) {
   EXPECT_THAT(words_after({""}), IsSupersetOf({"lab", "link", "check", "run"}));
   EXPECT_THAT(words_after({"cluster", "sh"}), ElementsAre("show"));
   EXPECT_THAT(words_after({"cluster", "show", "--js"}), ElementsAre("--json"));
-  EXPECT_THAT(words_after({"lab", "up", "--topology", ""}), ElementsAre("direct", "ring", "switch"));
+  EXPECT_THAT(words_after({"lab", "up", "--topology", ""}), ElementsAre("direct", "ring", "mesh", "switch"));
   EXPECT_THAT(words_after({"--vers"}), ElementsAre("--version"));
   EXPECT_THAT(words_after({""}), Not(Contains("agent"))) << "a hidden word";
 }

@@ -28,18 +28,6 @@ void check_lab_sees(const std::filesystem::path& model) {
       "in /var/tmp");
 }
 
-// A part of a ring is no ring: two neighbours are joined by a cable, others by way of the nodes that are left out.
-spec::Cluster first_nodes(spec::Cluster cluster, std::optional<int> wanted) {
-  if (!wanted || static_cast<std::size_t>(*wanted) == cluster.nodes.size()) return cluster;
-  cluster.nodes.resize(static_cast<std::size_t>(*wanted));
-  if (!cluster.fabric) return cluster;
-  cluster.fabric->subnets.clear();  // they are those of all cables
-  if (cluster.fabric->topology == spec::Topology::kRing) {
-    cluster.fabric->topology = *wanted <= 2 ? spec::Topology::kDirect : spec::Topology::kRing;
-  }
-  return cluster;
-}
-
 }  // namespace
 
 void settle_model(EngineArguments& a) {
@@ -91,7 +79,8 @@ serve::EngineHostSpec host_spec(const Session& session, const EngineArguments& a
       throw Error(ErrorCode::kUsage, fmt::format("--nodes cannot be {}", *a.nodes),
                   fmt::format("1 to {}: the cluster has no more", cluster.nodes.size()));
     }
-    spec.cluster = first_nodes(std::move(cluster), a.nodes);
+    if (a.nodes) cluster = yoke::spec::first_nodes(std::move(cluster), static_cast<std::size_t>(*a.nodes));
+    spec.cluster = std::move(cluster);
     note_omitted_rails(session, *spec.cluster);
   } else if (a.nodes) {
     throw Error(ErrorCode::kUsage, "--nodes needs a cluster, and there is no cluster.yaml in this folder",

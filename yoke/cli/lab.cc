@@ -122,14 +122,17 @@ CommandRow up_command() {
           "nothing behind.",
       .examples = {{"yoke lab up", "two Sparks and a cable"},
                    {"yoke lab up --nodes 3 --topology ring --memory 1GiB", "three in a ring"},
+                   {"yoke lab up --nodes 4 --topology mesh", "four, each pair with a link of its own"},
                    {"yoke lab up --with slurm", "with a Slurm that runs over them: srun -N2 hostname on node 1"},
                    {"yoke lab up --name rack --hardware b300 --cluster-file rack.yaml", "two servers beside it"}},
       .prepare = [](OptionTable& table) -> Action {
         auto options = std::make_shared<UpOptions>();
         table.value("--name", "NAME", "the lab's name ('lab' unless given)", options->name);
         table.value("--nodes", "N", "2 to 8 nodes (2 unless given)", options->lab.nodes);
-        table.choice("--topology", "KIND", "direct, ring or switch (direct for two nodes, else switch)",
-                     {"direct", "ring", "switch"}, options->topology);
+        table.choice("--topology", "KIND",
+                     "direct, ring, mesh (four nodes, a link between each two) or switch (direct for two "
+                     "nodes, else switch)",
+                     {"direct", "ring", "mesh", "switch"}, options->topology);
         table.choice("--hardware", "NAME", "spark, b300 or none (spark unless given)", {"spark", "b300", "none"},
                      options->lab.hardware);
         table.value("--cables", "N", "cables of each Spark: 1 or 2 (1 unless given)", options->lab.cables);

@@ -100,10 +100,8 @@ void declare_machines(OptionTable& table, PlanArguments& chosen) {
   table.value("--calibration", "FILE", "of 'yoke bench calibrate', or none (what is kept for these machines)",
               chosen.calibration);
   table.value("--link-rate", "RATE", "of one node into the fabric, such as 1Gb/s", chosen.link_rate);
-  std::vector<std::string> topologies = names_of<spec::Topology>();
-  topologies.emplace_back("mesh");
-  table.choice("--topology", "SHAPE", "direct, ring, switch, or mesh: four nodes, each pair with a link of half a port",
-               topologies, chosen.topology);
+  table.choice("--topology", "SHAPE", "direct, ring, mesh (four nodes, each pair with a link of half a port) or switch",
+               names_of<spec::Topology>(), chosen.topology);
   table.choice("--exchange", "HOW", "between Sparks: nccl (default) or one-shot RDMA", {"nccl", "one-shot"},
                chosen.exchange);
   table.value("--oversubscription", "X", "of the fabric between leaf switches (default 1)", chosen.oversubscription);

@@ -117,7 +117,7 @@ BuiltNccl build_nccl(fleet::Node& node, const NcclOptions& options, bool ring) {
 
 int prep_nccl(Session& session, const NcclOptions& options) {
   const auto cluster = read_session_cluster(session);
-  const bool ring = cluster && cluster->fabric && cluster->fabric->topology == spec::Topology::kRing;
+  const bool ring = cluster && cluster->fabric && spec::is_ring_or_mesh(cluster->fabric->topology);
   fleet::Fleet fleet(prepared_nodes(cluster), fleet::NodeOptions{});
   const auto built =
       fleet::all_or_throw(fleet.each(options.dry_run ? "" : "building NCCL and nccl-tests",

@@ -233,6 +233,10 @@ FaultSteps plan_fault(const LabLayout& layout, std::string_view name, const LabN
   if (name == "firewall") return drop_data_ports(node);
   if (name == "gid-drift") return show_in_hardware(layout, node, rail, &LabPort::rdma_device);
   if (name == "narrow-pcie") return show_in_hardware(layout, node, rail, &LabPort::pci_address);
+  if (name == "port-speed-100" && layout.topology == spec::Topology::kMesh) {
+    throw Error(ErrorCode::kUnsupported, "the ports of a mesh are split: each link has 100 Gb/s where all is well",
+                "slow-rail makes a link slow");
+  }
   if (name == "port-speed-100") return show_in_hardware(layout, node, "", &LabPort::rdma_device);
   throw Error(ErrorCode::kUnsupported, "a lab cannot skew a clock: its nodes share this machine's",
               "time namespaces shift only the monotonic clocks, which no tool compares between machines");

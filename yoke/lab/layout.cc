@@ -8,8 +8,10 @@
 #include "yoke/base/error.h"
 #include "yoke/base/fields.h"
 #include "yoke/base/text.h"
+#include "yoke/lab/cables.h"
 #include "yoke/lab/hardware.h"
 #include "yoke/spec/cluster_rules.h"
+#include "yoke/spec/mesh.h"
 
 namespace yoke::lab {
 namespace {
@@ -41,102 +43,24 @@ spec::Topology check_options(const LabOptions& options) {
       options.topology.value_or(options.nodes == 2 ? spec::Topology::kDirect : spec::Topology::kSwitch);
   if (topology == spec::Topology::kDirect && options.nodes != 2) {
     refuse(fmt::format("{} nodes cannot be cabled directly", options.nodes),
-           "use --topology ring or --topology switch");
+           options.nodes == spec::kMeshNodes ? "use --topology ring, --topology mesh or --topology switch"
+                                             : "use --topology ring or --topology switch");
   }
   if (options.cables < 1 || options.cables > 2 || (options.cables == 2 && options.hardware == "b300") ||
-      (options.cables == 2 && topology == spec::Topology::kRing)) {
+      (options.cables == 2 && spec::is_ring_or_mesh(topology))) {
     refuse(fmt::format("a lab cannot have {} cables for each node here", options.cables),
            "--cables 1 or 2, for Sparks that are cabled directly or to a switch");
   }
   if (topology == spec::Topology::kRing && options.nodes < 3)
     refuse("a ring has at least three nodes", "use --nodes 3");
-  if (topology == spec::Topology::kRing && options.hardware == "b300") {
-    refuse("servers with eight NICs are not cabled as a ring", "use --topology switch");
+  if (topology == spec::Topology::kMesh && options.nodes != spec::kMeshNodes) {
+    refuse(fmt::format("a mesh has four nodes, not {}", options.nodes), "use --nodes 4");
+  }
+  if (spec::is_ring_or_mesh(topology) && options.hardware == "b300") {
+    refuse(fmt::format("servers with eight NICs are not cabled as a {}", spec::to_string(topology)),
+           "use --topology switch");
   }
   return topology;
-}
-
-Ipv4Prefix subnet(int number) {
-  return {{(192U << 24) | (168U << 16) | (static_cast<std::uint32_t>(100 + number) << 8)}, 24};
-}
-
-Ipv4Prefix address_in(const Ipv4Prefix& network, int node) {
-  return {network.host(static_cast<std::uint32_t>(node)), network.length};
-}
-
-LabInterface& interface_of(LabLayout& layout, int node, int port, std::string_view rail) {
-  for (LabInterface& interface : layout.nodes[static_cast<std::size_t>(node - 1)].interfaces) {
-    if (interface.port == port && interface.rail == rail) return interface;
-  }
-  throw Error(ErrorCode::kInternal, fmt::format("node {} has no port {} half {}", node, port, rail));
-}
-
-// The rails that each port has, from the first node's interfaces.
-std::vector<std::string> rails_of(const LabLayout& layout, int port) {
-  std::vector<std::string> rails;
-  for (const LabInterface& interface : layout.nodes.front().interfaces) {
-    if (interface.port == port) rails.push_back(interface.rail);
-  }
-  return rails;
-}
-
-void join(LabLayout& layout, int node_a, int port_a, int node_b, int port_b, std::string_view rail, int number) {
-  LabInterface& a = interface_of(layout, node_a, port_a, rail);
-  LabInterface& b = interface_of(layout, node_b, port_b, rail);
-  a.address = address_in(subnet(number), node_a);
-  b.address = address_in(subnet(number), node_b);
-  layout.cables.push_back({node_a, a.name, node_b, b.name});
-  layout.subnets.push_back(subnet(number));
-}
-
-void cable_directly(LabLayout& layout, int ports) {
-  int number = 0;
-  for (int port = 0; port < ports; ++port) {
-    for (const std::string& rail : rails_of(layout, port)) join(layout, 1, port, 2, port, rail, number++);
-  }
-}
-
-void cable_to_switch(LabLayout& layout, int ports) {
-  int number = 0;
-  for (int port = 0; port < ports; ++port) {
-    for (const std::string& rail : rails_of(layout, port)) {
-      for (const LabNode& node : layout.nodes) {
-        LabInterface& interface = interface_of(layout, node.number, port, rail);
-        interface.address = address_in(subnet(number), node.number);
-        layout.cables.push_back({node.number, interface.name, 0, fmt::format("fab{}", number)});
-      }
-      layout.subnets.push_back(subnet(number));
-      ++number;
-    }
-  }
-}
-
-// Port 0 of each node to port 1 of the next, as NVIDIA's three-Spark guide cables it.
-void cable_as_ring(LabLayout& layout) {
-  const int nodes = static_cast<int>(layout.nodes.size());
-  for (int node = 1; node <= nodes; ++node) {
-    int number = (node - 1) * 10;
-    for (const std::string& rail : rails_of(layout, 0)) join(layout, node, 0, node % nodes + 1, 1, rail, number++);
-  }
-}
-
-// In a ring a node shares no subnet with most addresses of the others: they are reached over the shorter way round,
-// by the same rail.
-void route_ring(LabLayout& layout) {
-  const int nodes = static_cast<int>(layout.nodes.size());
-  for (int node = 1; node <= nodes; ++node) {
-    for (int other = 1; other <= nodes; ++other) {
-      if (other == node) continue;
-      const int steps = (other - node + nodes) % nodes;
-      const bool forward = steps <= nodes - steps;
-      const int next = forward ? node % nodes + 1 : (node + nodes - 2) % nodes + 1;
-      for (const LabInterface& target : layout.nodes[static_cast<std::size_t>(other - 1)].interfaces) {
-        const Ipv4Prefix via = *interface_of(layout, next, forward ? 1 : 0, target.rail).address;
-        if (!target.address || target.address->network() == via.network()) continue;
-        layout.nodes[static_cast<std::size_t>(node - 1)].routes.push_back({{target.address->address, 32}, via.address});
-      }
-    }
-  }
 }
 
 }  // namespace
@@ -163,18 +87,7 @@ LabLayout lay_out_lab(const LabOptions& options) {
     layout.nodes.push_back(std::move(node));
   }
   const int ports = options.hardware == "b300" ? 8 : options.cables;
-  switch (topology) {
-    case spec::Topology::kDirect:
-      cable_directly(layout, ports);
-      break;
-    case spec::Topology::kSwitch:
-      cable_to_switch(layout, ports);
-      break;
-    case spec::Topology::kRing:
-      cable_as_ring(layout);
-      route_ring(layout);
-      break;
-  }
+  lay_cables(layout, ports);
   return layout;
 }
 

@@ -47,7 +47,7 @@ struct LabNode {
   std::string name;
   Ipv4Prefix management;
   std::vector<LabInterface> interfaces;  // the fast ones
-  std::vector<LabRoute> routes;          // rings: to the addresses of nodes that are not on the same cable
+  std::vector<LabRoute> routes;          // rings, meshes: to the addresses of nodes that are not on the same cable
   friend bool operator==(const LabNode&, const LabNode&) = default;
 };
 
@@ -80,7 +80,8 @@ struct LabLayout {
 inline constexpr int kLabMtu = 9000;
 inline constexpr int kMaxLabNodes = 8;
 
-// Throws Error(kUsage) for what makes no sense: a ring of two, no nodes, a rate of zero, a name with a slash.
+// Throws Error(kUsage) for what makes no sense: a ring of two, a mesh of three, no nodes, a rate of zero, a name with a
+// slash.
 LabLayout lay_out_lab(const LabOptions& options);
 
 spec::Cluster lab_cluster(const LabLayout& layout);

@@ -133,8 +133,10 @@ void set_up_node(const LabLayout& layout, const LabNode& node) {
     lines.push_back(fmt::format("link set {} up", interface.name));
   }
   if (!layout.bare && !node.routes.empty()) {
-    set_sysctl("ipv4/conf/all/rp_filter", "0");
-    set_sysctl("ipv4/ip_forward", "1");
+    if (layout.topology == spec::Topology::kRing) {
+      set_sysctl("ipv4/conf/all/rp_filter", "0");
+      set_sysctl("ipv4/ip_forward", "1");
+    }
     for (const LabRoute& route : node.routes) {
       lines.push_back(fmt::format("route add {} via {}", yoke::to_string(route.to), yoke::to_string(route.via)));
     }

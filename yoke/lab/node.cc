@@ -74,6 +74,7 @@ int be_first_process(const LabLayout& layout, const LabNode& node) {
     if (!missing.empty()) write_file_atomically(folder / "missing", fmt::format("{}\n", fmt::join(missing, "\n")));
     write_node_files(layout, node, root);
     WatcherOptions watching;
+    watching.split_ports = layout.topology == spec::Topology::kMesh;
     if (const auto group = memory_group(layout.name, node.number)) {
       write_file_atomically(root / "run/yoke-lab/meminfo", lab_meminfo(DiskTree(), layout.memory, Bytes{0}));
       bind_mount(root / "run/yoke-lab/meminfo", root / "proc/meminfo", 0);

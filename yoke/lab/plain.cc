@@ -155,6 +155,11 @@ std::string plain_token(const std::string& lab, int node) {
 
 LabLayout lay_out_plain_lab(const LabOptions& options) {
   LabLayout layout = lay_out_lab(options);
+  if (layout.topology == spec::Topology::kMesh) {
+    throw Error(ErrorCode::kUsage,
+                "the nodes of a plain lab cannot be joined as a mesh: they share two loopback networks",
+                "leave --topology or --plain out");
+  }
   layout.plain = true;
   layout.hardware = "none";
   layout.management_interface = "lo";

@@ -117,7 +117,11 @@ class Watcher {
         faults_timer_(options.fault_period),
         memory_(options.memory_period) {
     if (!stop_event_) throw system_error(errno, "cannot make an event");
-    for (const RdmaFunction& function : find_rdma_functions(tree_)) interfaces_.push_back(function.interface);
+    for (const RdmaFunction& function : find_rdma_functions(tree_)) {
+      interfaces_.push_back(function.interface);
+      if (options.split_ports) split_.push_back(function.device);
+    }
+    faults_.port_speed_100 = split_;
     if (follows_memory()) {
       real_meminfo_.add_file("/proc/meminfo", DiskTree(options.root).read("/proc/meminfo").value_or(""));
     }
@@ -169,6 +173,7 @@ class Watcher {
       faults = parse_hardware_faults(read_file(faults_file_, Bytes{1 << 20}), faults_file_.native());
       check_hardware_faults(tree_, faults);
     }
+    faults.port_speed_100.insert(faults.port_speed_100.end(), split_.begin(), split_.end());
     if (faults == faults_) return;
     faults_ = std::move(faults);
     links_.make_due();
@@ -224,6 +229,7 @@ class Watcher {
   UniqueFd stop_event_;
   Timer links_, faults_timer_, memory_;
   std::vector<std::string> interfaces_;  // those of the tree
+  std::vector<std::string> split_;       // RDMA devices whose port is split
   MemoryTree real_meminfo_;
   HardwareFaults faults_;
   std::optional<FileStamp> faults_stamp_;

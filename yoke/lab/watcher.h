@@ -32,6 +32,7 @@ struct WatcherOptions {
   // What is mounted over /proc/meminfo, written in place. The kernel's own text is read from /proc/meminfo once at the
   // start: the file must hold that, or not be mounted yet.
   std::filesystem::path meminfo_file = {};
+  bool split_ports = false;  // breakout optics: each port's links agree on 100 Gb/s
   std::stop_token stop = {};
   WatcherSignals signals = WatcherSignals::kTake;
   Seconds link_period{1};      // besides the kernel's messages; also that of the counters

@@ -72,8 +72,9 @@ std::vector<Ipv4Prefix> subnets_of(const LinkMap& map, const EndAddresses& addre
 // As many as a cluster file must have, if any.
 bool is_complete(const std::vector<Ipv4Prefix>& subnets, const spec::Cluster& cluster) {
   const spec::Hardware* hardware = cluster.hardware ? spec::find_hardware(*cluster.hardware) : nullptr;
-  const std::size_t cables = cluster.fabric->topology == spec::Topology::kRing ? cluster.nodes.size() : 1;
-  return !hardware || subnets.size() % (cables * static_cast<std::size_t>(hardware->rails_per_cable)) == 0;
+  if (!hardware) return true;
+  const auto rails = static_cast<std::size_t>(hardware->rails_per_cable);
+  return subnets.size() % spec::subnet_count(cluster.fabric->topology, cluster.nodes.size(), rails) == 0;
 }
 
 // What the known file leaves out on purpose stays out.

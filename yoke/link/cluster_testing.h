@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "yoke/spec/cluster.h"
+#include "yoke/spec/mesh.h"
 
 namespace yoke::link {
 
@@ -45,6 +46,27 @@ inline spec::Cluster test_ring(int nodes) {
                                              {"enP2p1s0f1np1", at(before, 1)}};
   }
   return test_cluster("ring", rails);
+}
+
+// Four nodes by breakout optics, as the lab cables them: the same half at both ends of each link.
+inline spec::Cluster test_mesh() {
+  const std::vector<std::string> halves = {"enp1s0f0np0", "enP2p1s0f0np0", "enp1s0f1np1"};
+  std::vector<std::vector<TestRail>> rails(spec::kMeshNodes);
+  int subnet = 100;
+  for (int node = 0; node < spec::kMeshNodes; ++node) {
+    for (int half = 0; half < spec::kMeshHalves; ++half) {
+      const int peer = spec::mesh_peer(node, half);
+      if (peer < node) continue;
+      for (const int end : {node, peer}) {
+        std::vector<TestRail>& own = rails[static_cast<std::size_t>(end)];
+        own.resize(halves.size());
+        const auto at = static_cast<std::size_t>(half);
+        own[at] = {halves[at], fmt::format("192.168.{}.{}/24", subnet, end + 1)};
+      }
+      ++subnet;
+    }
+  }
+  return test_cluster("mesh", rails);
 }
 
 inline spec::Cluster test_switch(int nodes) {

@@ -69,14 +69,6 @@ std::string cables_text(const link::DiscoverResult& result) {
 
 std::string topology_text(const link::DiscoverResult& result) {
   const link::Discovery& found = result.discovery;
-  if (found.map.is_full_mesh) {
-    return fmt::format(
-        "\nTopology: a full mesh of {} nodes without a switch: every pair has a link of its own ({} links).\n"
-        "yoke plans it ('yoke plan MODEL --on 4xspark --topology mesh') and does not set it up: give each link a "
-        "subnet of "
-        "its own, with MTU 9000. A ring (two cables each) or a switch is set up by 'yoke link setup'.\n",
-        result.nodes.size(), found.map.segments.size());
-  }
   if (!found.map.topology) return "";
   std::string text = "\nTopology: ";
   switch (found.cluster->fabric->topology) {
@@ -85,6 +77,9 @@ std::string topology_text(const link::DiscoverResult& result) {
       break;
     case spec::Topology::kRing:
       text += fmt::format("a ring of {} nodes", result.nodes.size());
+      break;
+    case spec::Topology::kMesh:
+      text += fmt::format("a full mesh of {} nodes, each pair with a link of its own", result.nodes.size());
       break;
     case spec::Topology::kSwitch:
       text += fmt::format("{} nodes at a switch", result.nodes.size());
@@ -166,7 +161,6 @@ Document discovery_json(const link::DiscoverResult& result, const std::vector<sp
                                  {"nodes", std::move(nodes)},
                                  {"segments", std::move(segments)}});
   const auto topology = found.cluster ? std::optional(found.cluster->fabric->topology) : found.map.topology;
-  json.add("full_mesh", Document::boolean(found.map.is_full_mesh));
   json.add("topology", topology ? Document::string(std::string(spec::to_string(*topology))) : Document::null());
   if (const auto name = link::switch_name(result.nodes)) json.add("switch", Document::string(*name));
   json.add("adopted", Document::boolean(found.adopted));

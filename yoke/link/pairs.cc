@@ -84,13 +84,14 @@ std::vector<NodePair> pairs_of(const spec::Cluster& cluster, const PairChoice& c
     throw Error(ErrorCode::kInvalid, "no two nodes have rails in one subnet",
                 "the two ends of a rail need addresses of one network, such as 192.168.100.1/24 and 192.168.100.2/24");
   }
-  const bool all_joined = static_cast<int>(pairs.size()) == count * (count - 1) / 2;
+  const bool is_mesh = cluster.fabric && cluster.fabric->topology == spec::Topology::kMesh;
+  const bool behind_switch = !is_mesh && static_cast<int>(pairs.size()) == count * (count - 1) / 2;
   std::erase_if(pairs, [&](const NodePair& pair) {
     if (choice.node) {
       return cluster.nodes[static_cast<std::size_t>(pair.a)].name != *choice.node &&
              cluster.nodes[static_cast<std::size_t>(pair.b)].name != *choice.node;
     }
-    return all_joined && count > 3 && pair.b - pair.a != 1 && pair.b - pair.a != count - 1;
+    return behind_switch && count > 3 && pair.b - pair.a != 1 && pair.b - pair.a != count - 1;
   });
   if (choice.rail) choose_rail(pairs, *choice.rail);
   return pairs;

@@ -33,6 +33,13 @@ TEST(Pairs, ARingIsMeasuredCableByCable) {
   EXPECT_EQ(four[1].rails[0].b.interface, "enp1s0f0np0");
 }
 
+TEST(Pairs, AMeshIsMeasuredLinkByLink) {
+  const auto pairs = pairs_of(test_mesh(), {});
+  EXPECT_EQ(nodes_of(pairs), (Nodes{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}));
+  for (const NodePair& pair : pairs) EXPECT_EQ(pair.rails.size(), 1U) << pair.a << pair.b;
+  EXPECT_EQ(pairs[2].rails[0].a.interface, "enp1s0f1np1");
+}
+
 TEST(Pairs, BehindASwitchEveryNodeMeetsTheNextAndTheLastTheFirst) {
   EXPECT_EQ(nodes_of(pairs_of(test_switch(5), {})), (Nodes{{0, 1}, {0, 4}, {1, 2}, {2, 3}, {3, 4}}));
   EXPECT_EQ(nodes_of(pairs_of(test_switch(5), {.node = "spark-3"})).size(), 4U) << "asked for, all that join it";

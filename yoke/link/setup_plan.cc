@@ -14,8 +14,8 @@ namespace yoke::link {
 namespace {
 
 int mtu_of(const spec::Cluster& cluster) { return cluster.fabric ? cluster.fabric->mtu : spec::Fabric{}.mtu; }
-bool is_ring(const spec::Cluster& cluster) {
-  return cluster.fabric && cluster.fabric->topology == spec::Topology::kRing;
+spec::Topology topology_of(const spec::Cluster& cluster) {
+  return cluster.fabric ? cluster.fabric->topology : spec::Fabric{}.topology;
 }
 
 // A pair as one of its nodes sees it.
@@ -116,7 +116,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const spec::Cluster
     std::replace(name.begin(), name.end(), '.', '/');
     settings.emplace_back(fmt::format("net.ipv6.conf.{}.disable_ipv6", name), "1");
   }
-  if (is_ring(cluster)) {
+  if (topology_of(cluster) == spec::Topology::kRing) {
     settings.emplace_back("net.ipv4.conf.all.rp_filter", "0");
     if (cluster.nodes.size() > 3) settings.emplace_back("net.ipv4.ip_forward", "1");
   }
@@ -154,13 +154,13 @@ Step file_step(std::string path, std::string content, std::string description) {
 
 // Addresses and routes, first as what lasts, then as what is.
 std::vector<Step> network_steps(const spec::Cluster& cluster, const spec::ClusterNode& node,
-                                const std::vector<RingRoute>& routes, const SetupFacts& facts) {
+                                const std::vector<FarRoute>& routes, const SetupFacts& facts) {
   const int mtu = mtu_of(cluster);
   std::vector<NetplanInterface> interfaces;
   std::vector<Step> steps;
   for (const spec::Rail& rail : node.rails) {
     interfaces.push_back({.name = rail.interface, .address = rail.address});
-    for (const RingRoute& route : routes) {
+    for (const FarRoute& route : routes) {
       if (route.interface == rail.interface) interfaces.back().routes.push_back({route.to, route.via});
     }
     steps.push_back({.kind = StepKind::kInterface,
@@ -169,7 +169,7 @@ std::vector<Step> network_steps(const spec::Cluster& cluster, const spec::Cluste
                      .address = to_string(rail.address),
                      .mtu = mtu});
   }
-  for (const RingRoute& route : routes) {
+  for (const FarRoute& route : routes) {
     steps.push_back({.kind = StepKind::kRoute,
                      .description = fmt::format("route to {} by {}", route.to, route.interface),
                      .interface = route.interface,
@@ -190,9 +190,9 @@ std::vector<Step> network_steps(const spec::Cluster& cluster, const spec::Cluste
 
 }  // namespace
 
-std::vector<RingRoute> ring_routes(const spec::Cluster& cluster, std::size_t node) {
-  std::vector<RingRoute> routes;
-  if (!is_ring(cluster)) return routes;
+std::vector<FarRoute> far_routes(const spec::Cluster& cluster, std::size_t node) {
+  std::vector<FarRoute> routes;
+  if (!spec::is_ring_or_mesh(topology_of(cluster))) return routes;
   const auto all = neighbours_of(cluster);
   const auto first = first_hops(all, node);
   const auto shares_subnet = [&](const std::string& address) {
@@ -218,7 +218,7 @@ std::vector<Step> node_steps(const spec::Cluster& cluster, std::size_t index, co
                              ShellPins shell) {
   const spec::ClusterNode& node = cluster.nodes[index];
   check_node(cluster, node, facts);
-  std::vector<Step> steps = network_steps(cluster, node, ring_routes(cluster, index), facts);
+  std::vector<Step> steps = network_steps(cluster, node, far_routes(cluster, index), facts);
   // After the interfaces: what IPv6 addresses they had is in their records, and comes back once this is undone.
   const auto settings = settings_of(cluster, node);
   steps.push_back(file_step(kSettingsFile, settings_text(settings), "kernel settings (kept after a reboot)"));

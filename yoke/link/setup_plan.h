@@ -14,13 +14,14 @@ namespace yoke::link {
 inline constexpr const char* kSettingsFile = "/etc/sysctl.d/60-yoke.conf";
 inline constexpr const char* kLimitsFile = "/etc/security/limits.d/60-yoke.conf";
 
-// In a ring: how a node reaches addresses of others with which it shares no subnet, over the shorter way round.
-struct RingRoute {
+// In a ring or mesh: how a node reaches addresses of others with which it shares no subnet. Around a ring over the
+// shorter way, in a mesh over the link to the node that has the address.
+struct FarRoute {
   std::string to;  // "192.168.110.3/32"
   std::string via;
   std::string interface;
 };
-std::vector<RingRoute> ring_routes(const spec::Cluster& cluster, std::size_t node);
+std::vector<FarRoute> far_routes(const spec::Cluster& cluster, std::size_t node);
 
 // Network, limits, environment and key pair of one node. Throws Error(kInvalid) for a cluster that cannot be set up.
 std::vector<Step> node_steps(const spec::Cluster& cluster, std::size_t node, const SetupFacts& facts,

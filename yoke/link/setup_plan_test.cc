@@ -63,8 +63,8 @@ TEST(SetupPlan, RefusesAFileThatOmitsACabledRail) {
   EXPECT_NO_THROW(node_steps(cluster, 0, facts));
 }
 
-TEST(RingRoutes, ThreeNodesReachEachOthersFarAddressesOverTheDirectCable) {
-  const auto routes = ring_routes(test_ring(3), 0);
+TEST(FarRoutes, ThreeNodesReachEachOthersFarAddressesOverTheDirectCable) {
+  const auto routes = far_routes(test_ring(3), 0);
   // Node 1 shares cables 0 and 2; of node 2 it lacks the addresses on cable 1, of node 3 too.
   ASSERT_EQ(routes.size(), 4U);
   EXPECT_EQ(routes[0].to, "192.168.110.2/32");
@@ -74,17 +74,38 @@ TEST(RingRoutes, ThreeNodesReachEachOthersFarAddressesOverTheDirectCable) {
   EXPECT_EQ(routes[1].interface, "enP2p1s0f0np0") << "rail B by rail B";
   EXPECT_EQ(routes[2].to, "192.168.110.3/32");
   EXPECT_EQ(routes[2].interface, "enp1s0f1np1");
-  EXPECT_TRUE(ring_routes(test_pair(), 0).empty());
+  EXPECT_TRUE(far_routes(test_pair(), 0).empty());
 }
 
-TEST(RingRoutes, FourNodesGoRoundToTheFarOne) {
-  const auto routes = ring_routes(test_ring(4), 0);
+TEST(FarRoutes, FourNodesGoRoundToTheFarOne) {
+  const auto routes = far_routes(test_ring(4), 0);
   // Two far addresses of each neighbour and all four of the node opposite, over the next one.
   EXPECT_EQ(routes.size(), 8U);
-  const auto opposite = std::count_if(routes.begin(), routes.end(), [](const RingRoute& route) {
+  const auto opposite = std::count_if(routes.begin(), routes.end(), [](const FarRoute& route) {
     return route.to.ends_with(".3/32") && (route.via == "192.168.100.2" || route.via == "192.168.101.2");
   });
   EXPECT_EQ(opposite, 4);
+}
+
+TEST(FarRoutes, InAMeshLeadOverTheLinkToTheNode) {
+  const spec::Cluster mesh = test_mesh();
+  for (std::size_t node = 0; node < mesh.nodes.size(); ++node) {
+    const auto routes = far_routes(mesh, node);
+    EXPECT_EQ(routes.size(), 6U) << "two other addresses of each of three";
+    for (const FarRoute& route : routes) {
+      EXPECT_EQ(route.to.substr(route.to.rfind('.')), route.via.substr(route.via.rfind('.')) + "/32")
+          << "the node that has the address is the next one";
+    }
+  }
+  SetupFacts facts = facts_of_a_spark();
+  facts.rdma_devices.emplace_back("rocep1s0f1");
+  const auto steps = node_steps(mesh, 0, facts);
+  const auto sets = [&](std::string_view name) {
+    return std::any_of(steps.begin(), steps.end(), [&](const Step& step) { return step.path == name; });
+  };
+  EXPECT_TRUE(sets("net.ipv6.conf.enp1s0f1np1.disable_ipv6"));
+  EXPECT_FALSE(sets("net.ipv4.ip_forward")) << "nobody passes anything on";
+  EXPECT_FALSE(sets("net.ipv4.conf.all.rp_filter")) << "answers come by the way that they left";
 }
 
 TEST(SetupPlan, HasEveryPartInAnOrderThatCanBeUndone) {

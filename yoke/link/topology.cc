@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "yoke/spec/mesh.h"
+
 namespace yoke::link {
 namespace {
 
@@ -48,9 +50,8 @@ std::vector<std::set<int>> neighbours_by_cable(std::size_t nodes, const std::vec
 // Four nodes without a switch: ports are split by breakout optics, so that each has a link to each of the three others.
 // Three in a ring are one too, and yoke knows that as a ring.
 bool joins_every_pair(const std::vector<std::set<int>>& neighbours) {
-  constexpr std::size_t kMeshNodes = 4;
-  return neighbours.size() == kMeshNodes &&
-         std::all_of(neighbours.begin(), neighbours.end(), [](const auto& n) { return n.size() == kMeshNodes - 1; });
+  return neighbours.size() == spec::kMeshNodes &&
+         std::all_of(neighbours.begin(), neighbours.end(), [](const auto& n) { return n.size() == spec::kMeshHalves; });
 }
 
 // Around from the first node, in the direction of its first port; empty where the cables make no single ring.
@@ -97,7 +98,7 @@ LinkMap infer_topology(std::size_t nodes, std::vector<spec::Adjacency> adjacenci
   } else if (!some_shared && !map.segments.empty()) {
     const auto neighbours = neighbours_by_cable(nodes, map.segments);
     const std::vector<int> around = ring_order(map.segments, neighbours);
-    map.is_full_mesh = joins_every_pair(neighbours);
+    if (joins_every_pair(neighbours)) map.topology = spec::Topology::kMesh;
     if (nodes == 2) map.topology = options.switch_seen ? spec::Topology::kSwitch : spec::Topology::kDirect;
     if (!around.empty()) {
       map.topology = spec::Topology::kRing;

@@ -15,7 +15,6 @@ struct LinkMap {
   std::vector<spec::LinkSegment> loops;      // those that lead back to their node
   std::vector<spec::Adjacency> adjacencies;  // from which all this follows
   std::optional<spec::Topology> topology;    // absent where it is none that yoke knows
-  bool is_full_mesh = false;                 // four nodes, each pair joined by a cable of its own
   std::vector<int> order;                    // of the nodes: around a ring from the first on, else as given
 };
 

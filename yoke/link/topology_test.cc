@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace yoke::link {
 namespace {
 
@@ -78,9 +80,9 @@ TEST(Topology, ThreeAndFourInARingAreOrderedFromTheHeadsFirstPort) {
 }
 
 // Each port is two links by breakout optics: three of a node's four halves lead to the three others.
-TEST(Topology, FourWithALinkBetweenEachTwoAreAFullMesh) {
+Cables cabled_as_mesh() {
   Cables mesh(4);
-  std::array<int, 4> used{};
+  std::array<int, 4> used{};  // halves in the order of the peers: both ends of a link may differ
   for (int a = 0; a < 4; ++a) {
     for (int b = a + 1; b < 4; ++b) {
       const int half_a = used[static_cast<std::size_t>(a)]++;
@@ -89,15 +91,36 @@ TEST(Topology, FourWithALinkBetweenEachTwoAreAFullMesh) {
                 Cables::end(b, half_b / 2, half_b % 2 == 0 ? 'A' : 'B'));
     }
   }
-  const LinkMap map = mesh.infer();
-  EXPECT_TRUE(map.is_full_mesh);
-  EXPECT_EQ(map.segments.size(), 6U);
-  EXPECT_EQ(map.topology, std::nullopt) << "yoke does not set it up";
+  return mesh;
+}
+
+TEST(Topology, FourWithALinkBetweenEachTwoAreAMesh) {
+  Cables mesh = cabled_as_mesh();
+  EXPECT_EQ(mesh.infer().topology, spec::Topology::kMesh);
+  EXPECT_EQ(mesh.infer().segments.size(), 6U);
+  EXPECT_THAT(mesh.infer().order, ElementsAre(0, 1, 2, 3));
   mesh.adjacencies.resize(10);  // a pair has lost its link
-  EXPECT_FALSE(mesh.infer().is_full_mesh);
+  EXPECT_EQ(mesh.infer().topology, std::nullopt);
   Cables ring(4);
   ring.ring({0, 1, 2, 3});
-  EXPECT_FALSE(ring.infer().is_full_mesh);
+  EXPECT_EQ(ring.infer().topology, spec::Topology::kRing);
+  Cables three(3);
+  three.ring({0, 1, 2});
+  EXPECT_EQ(three.infer().topology, spec::Topology::kRing) << "all are joined, by whole cables";
+}
+
+TEST(Topology, PortsAreSplitWhereTheirHalvesLeadToDifferentNodes) {
+  const auto cabling_of = [](const Cables& cables) { return spec::Cabling{.segments = cables.infer().segments}; };
+  Cables mesh = cabled_as_mesh();
+  EXPECT_TRUE(spec::has_split_ports(cabling_of(mesh)));
+  mesh.adjacencies.resize(10);
+  EXPECT_TRUE(spec::has_split_ports(cabling_of(mesh)));
+  Cables ring(4);
+  ring.ring({0, 1, 2, 3});
+  EXPECT_FALSE(spec::has_split_ports(cabling_of(ring)));
+  Cables four(4);
+  four.switched(0);
+  EXPECT_FALSE(spec::has_split_ports(cabling_of(four)));
 }
 
 TEST(Topology, EveryoneSeesEveryoneOnEachRailIsASwitch) {

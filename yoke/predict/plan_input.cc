@@ -138,7 +138,7 @@ plan::Machines machines_of_cluster(spec::Cluster cluster, const MachinesAsked& a
       throw Error(ErrorCode::kUsage, fmt::format("--nodes cannot be {}", *asked.nodes),
                   fmt::format("1 to {}: the cluster has no more", cluster.nodes.size()));
     }
-    cluster.nodes.resize(static_cast<std::size_t>(*asked.nodes));
+    cluster = spec::first_nodes(std::move(cluster), static_cast<std::size_t>(*asked.nodes));
   }
   plan::Machines machines = plan::machines_of(cluster);
   if (!asked.calibration.empty()) return machines;

@@ -63,4 +63,7 @@ struct Cabling {
   friend bool operator==(const Cabling&, const Cabling&) = default;
 };
 
+// Whether two halves of one port lead to different nodes, as only breakout optics make it. Behind a switch: no.
+bool has_split_ports(const Cabling& cabling);
+
 }  // namespace yoke::spec

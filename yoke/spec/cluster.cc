@@ -61,6 +61,20 @@ void visit_fields(Visitor& visit, Cluster& cluster) {
   visit.optional("compute", cluster.compute);
 }
 
+std::size_t subnet_count(Topology topology, std::size_t nodes, std::size_t rails_per_cable) {
+  if (topology == Topology::kMesh) return nodes * (nodes - 1) / 2;
+  return topology == Topology::kRing ? nodes * rails_per_cable : rails_per_cable;
+}
+
+Cluster first_nodes(Cluster cluster, std::size_t count) {
+  if (count >= cluster.nodes.size()) return cluster;
+  cluster.nodes.resize(count);
+  if (!cluster.fabric || !is_ring_or_mesh(cluster.fabric->topology)) return cluster;
+  cluster.fabric->subnets.clear();  // they are those of all cables
+  cluster.fabric->topology = count <= 2 ? Topology::kDirect : Topology::kRing;
+  return cluster;
+}
+
 std::string_view to_string(Topology topology) {
   for (const auto& [name, value] : enum_names(Topology{})) {
     if (value == topology) return name;

@@ -18,12 +18,19 @@
 
 namespace yoke::spec {
 
-enum class Topology { kDirect, kRing, kSwitch };
+enum class Topology { kDirect, kRing, kMesh, kSwitch };
 constexpr auto enum_names(Topology) {
   return std::array{std::pair{"direct", Topology::kDirect}, std::pair{"ring", Topology::kRing},
-                    std::pair{"switch", Topology::kSwitch}};
+                    std::pair{"mesh", Topology::kMesh}, std::pair{"switch", Topology::kSwitch}};
 }
 std::string_view to_string(Topology topology);
+
+// Whether each neighbour is behind another port, so that no rail reaches all nodes by itself.
+constexpr bool is_ring_or_mesh(Topology topology) { return topology == Topology::kRing || topology == Topology::kMesh; }
+
+// How many subnets the cabling has for one port of each node: one for each half of each cable. A mesh has one for each
+// pair of nodes, as each half of a port is a link of its own.
+std::size_t subnet_count(Topology topology, std::size_t nodes, std::size_t rails_per_cable);
 
 // One independent path of a node into the fabric.
 struct Rail {
@@ -73,6 +80,10 @@ struct Cluster {
   std::optional<std::string> lab;  // the nodes are virtual, in this lab of this machine
   friend bool operator==(const Cluster&, const Cluster&) = default;
 };
+
+// The first nodes of it as a cluster of their own. A part of a ring or mesh is joined by fewer cables: two nodes by
+// one, three of a mesh as a ring.
+Cluster first_nodes(Cluster cluster, std::size_t count);
 
 // All throw Error(kInvalid) naming file, line and what to do.
 Cluster parse_cluster(std::string_view yaml, std::string_view source);

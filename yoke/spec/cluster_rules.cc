@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 #include "yoke/spec/hardware.h"
+#include "yoke/spec/mesh.h"
 
 namespace yoke::spec {
 namespace {
@@ -192,6 +194,20 @@ void check_subnets(const Cluster& cluster, const Document& document) {
   }
 }
 
+// Each link of a mesh joins two nodes, so its network has one rail of each.
+void check_mesh_rails(const Cluster& cluster, const Document& document) {
+  std::map<Ipv4Prefix, std::vector<std::size_t>> owners;
+  for (std::size_t i = 0; i < cluster.nodes.size(); ++i) {
+    for (const Rail& rail : cluster.nodes[i].rails) owners[rail.address.network()].push_back(i);
+  }
+  for (const auto& [network, nodes] : owners) {
+    if (nodes.size() == 1 || (nodes.size() == 2 && nodes.front() != nodes.back())) continue;
+    refuse(where_node(document, nodes.back(), "rails"),
+           fmt::format("{} has {} rails in a mesh", yoke::to_string(network), nodes.size()),
+           "each link of a mesh joins two nodes: give it a subnet of its own, with one rail of each");
+  }
+}
+
 void check_topology(const Cluster& cluster, const Document& document) {
   const std::size_t nodes = cluster.nodes.size();
   const std::string place = where(document, {"fabric", "topology"});
@@ -199,11 +215,17 @@ void check_topology(const Cluster& cluster, const Document& document) {
     case Topology::kDirect:
       if (nodes > 2)
         refuse(place, fmt::format("{} nodes cannot be cabled directly", nodes),
-               "three or more need topology: ring or topology: switch");
+               "three or more need topology: ring, topology: mesh or topology: switch");
       break;
     case Topology::kRing:
       if (nodes < 3)
         refuse(place, fmt::format("a ring has at least three nodes, not {}", nodes), "two nodes are topology: direct");
+      break;
+    case Topology::kMesh:
+      if (nodes != kMeshNodes)
+        refuse(place, fmt::format("a mesh has four nodes, not {}", nodes),
+               "two nodes are topology: direct, three with a cable between each two topology: ring");
+      check_mesh_rails(cluster, document);
       break;
     case Topology::kSwitch:
       break;
@@ -212,12 +234,13 @@ void check_topology(const Cluster& cluster, const Document& document) {
   const Hardware* hardware = cluster.hardware ? find_hardware(*cluster.hardware) : nullptr;
   if (subnets.empty() || !hardware) return;
   const auto rails = static_cast<std::size_t>(hardware->rails_per_cable);
-  const std::size_t needed = cluster.fabric->topology == Topology::kRing ? nodes * rails : rails;
+  const std::size_t needed = subnet_count(cluster.fabric->topology, nodes, rails);
   if (subnets.size() % needed != 0) {
     refuse(where(document, {"fabric", "subnets"}),
            fmt::format("{} subnets for a {} of {} nodes with {} rails a cable", subnets.size(),
                        to_string(cluster.fabric->topology), nodes, rails),
-           fmt::format("give {}: one for each half of each cable", needed));
+           fmt::format("give {}: one for each {}", needed,
+                       cluster.fabric->topology == Topology::kMesh ? "pair of nodes" : "half of each cable"));
   }
 }
 

@@ -57,6 +57,56 @@ TEST(ClusterFile, IsPrintedCanonically) {
             "  rail_rate: 2Gb/s\n");
 }
 
+// Four nodes as the lab cables them by breakout optics: link 10.0.LINK.NODE, and one rail for each peer.
+std::string mesh_file(std::string_view last_rails =
+                          "{ interface: e0, address: 10.0.4.4/24 }, "
+                          "{ interface: e1, address: 10.0.3.4/24 }, "
+                          "{ interface: e2, address: 10.0.2.4/24 }") {
+  return "name: desk\nnodes:\n"
+         "  - { name: a, address: h1, rails: [{ interface: e0, address: 10.0.0.1/24 }, "
+         "{ interface: e1, address: 10.0.1.1/24 }, { interface: e2, address: 10.0.2.1/24 }] }\n"
+         "  - { name: b, address: h2, rails: [{ interface: e0, address: 10.0.0.2/24 }, "
+         "{ interface: e1, address: 10.0.3.2/24 }, { interface: e2, address: 10.0.5.2/24 }] }\n"
+         "  - { name: c, address: h3, rails: [{ interface: e0, address: 10.0.4.3/24 }, "
+         "{ interface: e1, address: 10.0.1.3/24 }, { interface: e2, address: 10.0.5.3/24 }] }\n"
+         "  - { name: d, address: h4, rails: [" +
+         std::string(last_rails) +
+         "] }\n"
+         "hardware: spark\nfabric:\n  topology: mesh\n"
+         "  subnets: [10.0.0.0/24, 10.0.1.0/24, 10.0.2.0/24, 10.0.3.0/24, 10.0.4.0/24, 10.0.5.0/24]\n";
+}
+
+TEST(ClusterFile, AMeshHasASubnetForEachPairOfItsFourNodes) {
+  const Cluster mesh = parse_cluster(mesh_file(), "c.yaml");
+  EXPECT_EQ(mesh.fabric->topology, Topology::kMesh);
+  EXPECT_EQ(parse_cluster(print_cluster(mesh), "c.yaml"), mesh);
+  EXPECT_NO_THROW(parse_cluster(mesh_file("{ interface: e0, address: 10.0.4.4/24 }"), "c.yaml"))
+      << "rails that are not known yet";
+  EXPECT_ERROR(parse_cluster(mesh_file("{ interface: e0, address: 10.0.0.4/24 }"), "c.yaml"), ErrorCode::kInvalid,
+               "c.yaml:6: 10.0.0.0/24 has 3 rails in a mesh", "a subnet of its own");
+  EXPECT_ERROR(parse_cluster(mesh_file("{ interface: e0, address: 10.0.9.4/24 }, "
+                                       "{ interface: e1, address: 10.0.9.5/24 }"),
+                             "c.yaml"),
+               ErrorCode::kInvalid, "10.0.9.0/24 has 2 rails in a mesh", "one rail of each");
+  std::string few = mesh_file();
+  few.erase(few.find(", 10.0.5.0/24]"), 13);
+  EXPECT_ERROR(parse_cluster(few, "c.yaml"), ErrorCode::kInvalid, "5 subnets for a mesh of 4 nodes",
+               "give 6: one for each pair of nodes");
+}
+
+TEST(ClusterFile, TheFirstNodesOfAMeshAreARingOrAPair) {
+  const Cluster mesh = parse_cluster(mesh_file(), "c.yaml");
+  EXPECT_EQ(first_nodes(mesh, 4), mesh);
+  for (const std::size_t count : {1U, 2U, 3U}) {
+    const Cluster part = first_nodes(mesh, count);
+    EXPECT_EQ(part.nodes.size(), count);
+    EXPECT_EQ(part.fabric->topology, count == 3 ? Topology::kRing : Topology::kDirect);
+    EXPECT_EQ(parse_cluster(print_cluster(part), "c.yaml"), part) << "it is a cluster that yoke accepts";
+  }
+  const Cluster pair = parse_cluster(kDesk, "c.yaml");
+  EXPECT_EQ(first_nodes(pair, 1).fabric, pair.fabric) << "rails of a pair or of a switch stay what they are";
+}
+
 struct Wrong {
   const char* name;
   std::string text;
@@ -134,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"UnknownHardware", with("hardware: spark", "hardware: sprak"),
               "cluster.yaml:5: the catalogue has no 'sprak'", "'spark'"},
         Wrong{"UnknownTopology", with("topology: direct", "topology: star"),
-              "cluster.yaml:7: this must be one of direct, ring, switch, not 'star'", ""},
+              "cluster.yaml:7: this must be one of direct, ring, mesh, switch, not 'star'", ""},
         Wrong{"AbsurdMtu", with("9000", "99999999"), "cluster.yaml:8: an MTU of 99999999 makes no sense", "9000"},
         Wrong{"BadSubnet", with("192.168.101.0/24", "192.168.101.0"),
               "cluster.yaml:9: this must be an IPv4 address with its prefix length, not '192.168.101.0'", "/24"},
@@ -150,6 +200,8 @@ INSTANTIATE_TEST_SUITE_P(
               "cluster.yaml:9: 1 subnets for a direct of 2 nodes with 2 rails a cable", "give 2"},
         Wrong{"RingOfTwo", with("topology: direct", "topology: ring"),
               "cluster.yaml:7: a ring has at least three nodes, not 2", "direct"},
+        Wrong{"MeshOfTwo", with("topology: direct", "topology: mesh"), "cluster.yaml:7: a mesh has four nodes, not 2",
+              "direct"},
         Wrong{"ByteRate", with("mtu: 9000", "rail_rate: 2GB/s"),
               "cluster.yaml:8: this must be a rate in bits per second, not '2GB/s'", "bytes per second"},
         Wrong{"ZeroRate", with("mtu: 9000", "rail_rate: 0Gb/s"), "cluster.yaml:8: a rate must be above zero", ""}),

@@ -14,7 +14,7 @@ namespace {
 // 'yoke link setup' writes this file from the same function: its lines are not the user's own settings.
 constexpr std::string_view kOwnFile = "/etc/yoke/fabric.env";
 
-// A Spark in a ring has four rails. A node with more is a server with a NIC for each GPU.
+// A Spark in a ring has four rails, in a mesh three. A node with more is a server with a NIC for each GPU.
 constexpr std::size_t kRailsOfADesk = 4;
 
 const NetworkInterface* with_address(const Machine& machine, const std::string& address) {
@@ -107,13 +107,13 @@ void pin_gpu_direct(const PinFacts& facts, FabricPins& all) {
   }
 }
 
-void pin_ring(FabricPins& all) {
+void pin_neighbours(FabricPins& all) {
   all.pins.push_back({"NCCL_IB_SUBNET_AWARE_ROUTING", "1",
-                      "In a ring each neighbour is behind another port (NCCL 2.30.7 and later)."});
+                      "In a ring or mesh each neighbour is behind another port (NCCL 2.30.7 and later)."});
   all.pins.push_back(
-      {"NCCL_IB_MERGE_NICS", "0", "The two ports of a node lead to different neighbours: never one device."});
-  all.pins.push_back({"NCCL_NET_PLUGIN", "none", "Plugins of containers do not know rings."});
-  all.pins.push_back({"NCCL_CROSS_NIC", "1", "A ring leaves by one port and comes back by the other."});
+      {"NCCL_IB_MERGE_NICS", "0", "The ports of a node lead to different neighbours: never one device."});
+  all.pins.push_back({"NCCL_NET_PLUGIN", "none", "Plugins of containers do not know rings and meshes."});
+  all.pins.push_back({"NCCL_CROSS_NIC", "1", "A ring of ranks leaves by one port and comes back by another."});
 }
 
 // An empty setting is a finding of 'yoke check' (pin-empty), not a wish.
@@ -162,12 +162,12 @@ PinFacts pin_facts(const Cluster& cluster, std::size_t index, const Machine& mac
 }
 
 BootstrapInterface bootstrap_interface(const PinFacts& facts) {
-  const bool ring = facts.topology == Topology::kRing;
+  const bool ring = is_ring_or_mesh(facts.topology);
   const bool server = facts.interfaces.size() > kRailsOfADesk;
-  // In a ring no rail reaches every node by itself. In a rack of servers rails may be separate fabrics.
+  // In a ring or mesh no rail reaches every node by itself. In a rack of servers rails may be separate fabrics.
   if ((ring || server || facts.interfaces.empty()) && !facts.management_interface.empty()) {
     return {facts.management_interface, facts.management_address,
-            ring     ? "where all nodes of a ring reach each other"
+            ring     ? fmt::format("where all nodes of a {} reach each other", to_string(facts.topology))
             : server ? "the management network; the rails carry the data alone"
                      : "the management network: no rail has a link"};
   }
@@ -195,7 +195,7 @@ FabricPins fabric_pins(const PinFacts& facts) {
   all.pins.push_back({"OMPI_MCA_btl_tcp_if_include", fmt::format("{}", fmt::join(facts.subnets, ",")),
                       "Open MPI over TCP: by subnet, as names differ between nodes; never docker0, which all nodes "
                       "have."});
-  if (facts.topology == Topology::kRing) pin_ring(all);
+  if (is_ring_or_mesh(facts.topology)) pin_neighbours(all);
   for (const std::string& rail : facts.dark_rails) {
     all.left_out.push_back(fmt::format("{} is left out: it has no link now. 'yoke check' shows why.", rail));
   }

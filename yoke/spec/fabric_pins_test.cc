@@ -56,6 +56,15 @@ TEST(FabricPins, ARingMeetsOverManagementAndKeepsItsPortsApart) {
   EXPECT_EQ(bootstrap_interface(facts).interface, "enp1s0f0np0") << "nothing better is known";
 }
 
+TEST(FabricPins, AMeshIsPinnedAsARingIs) {
+  PinFacts facts = spark_facts();
+  facts.topology = Topology::kRing;
+  const auto ring = values_of(fabric_pins(facts).pins);
+  facts.topology = Topology::kMesh;
+  EXPECT_EQ(values_of(fabric_pins(facts).pins), ring);
+  EXPECT_EQ(bootstrap_interface(facts).reason, "where all nodes of a mesh reach each other");
+}
+
 TEST(FabricPins, AServerListsEveryNicAndSetsTheGpuDirectLevel) {
   PinFacts facts = spark_facts();
   facts.topology = Topology::kSwitch;

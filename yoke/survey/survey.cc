@@ -21,7 +21,8 @@ bool are_neighbours(std::size_t a, std::size_t b, std::size_t count) {
   return apart == 1 || apart == count - 1;
 }
 
-// Addresses of a ring that are on none of the node's own cables: its neighbours' far ends, and all of the others.
+// Addresses of a ring or mesh that are on none of the node's own cables: its neighbours' far ends, and in a ring all of
+// the others.
 std::vector<spec::RingProbe> far_addresses(const spec::Cluster& cluster, std::size_t node) {
   std::vector<spec::RingProbe> far;
   const std::vector<spec::Rail>& own = cluster.nodes[node].rails;
@@ -66,8 +67,8 @@ std::vector<spec::SurveyedNode> questions_for(const spec::Cluster& cluster) {
   std::vector<spec::SurveyedNode> questions;
   for (std::size_t i = 0; i < count; ++i) {
     spec::SurveyedNode node{.name = cluster.nodes[i].name};
-    if (fabric.topology == spec::Topology::kRing && count > 2) {
-      node.forward_policy = "?";
+    if (spec::is_ring_or_mesh(fabric.topology) && count > 2) {
+      if (fabric.topology == spec::Topology::kRing) node.forward_policy = "?";  // nobody forwards in a mesh
       node.far = far_addresses(cluster, i);
     }
     for (std::size_t j = 0; j < count; ++j) {

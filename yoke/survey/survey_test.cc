@@ -52,6 +52,19 @@ TEST(SurveyQuestions, InARingTheFarEndsAndTheForwardingAreAskedFor) {
   EXPECT_EQ(to_string(questions[0].far[1].address), "10.0.1.2");
 }
 
+TEST(SurveyQuestions, InAMeshEachPairIsTriedAndNobodyForwards) {
+  spec::Cluster cluster{.name = "mesh",
+                        .nodes = {node_with("a", {"10.0.0.1/24", "10.0.1.1/24", "10.0.2.1/24"}),
+                                  node_with("b", {"10.0.0.2/24", "10.0.3.2/24", "10.0.4.2/24"}),
+                                  node_with("c", {"10.0.1.3/24", "10.0.3.3/24", "10.0.5.3/24"}),
+                                  node_with("d", {"10.0.2.4/24", "10.0.4.4/24", "10.0.5.4/24"})},
+                        .fabric = spec::Fabric{.topology = spec::Topology::kMesh}};
+  const auto questions = questions_for(cluster);
+  EXPECT_THAT(paths_of(questions[3]), testing::ElementsAre("if0 a 10.0.2.1", "if1 b 10.0.4.2", "if2 c 10.0.5.3"));
+  EXPECT_EQ(questions[3].far.size(), 6U) << "two on the other links of each";
+  EXPECT_EQ(questions[3].forward_policy, std::nullopt);
+}
+
 TEST(SurveyOfANode, AnswersOfAnAgentThatLackAFieldAreErrorsThatNameIt) {
   const auto answer = try_to([] { return from_json<spec::SurveyedNode>(parse_json("{}", "the answer of spark-2")); });
   ASSERT_FALSE(answer);

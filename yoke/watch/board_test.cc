@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "yoke/base/text.h"
+#include "yoke/spec/mesh.h"
 #include "yoke/watch/exposition.h"
 #include "yoke/watch/metrics_text.h"
 #include "yoke/watch/page_server.h"
@@ -384,6 +387,24 @@ TEST(WatchPage, IsToldTheHistoryThinned) {
   EXPECT_GE(rows, 400U);
   EXPECT_EQ(node.find("series")->find("cpu")->items.size(), rows);
   EXPECT_EQ(cables_json(board.plan().cluster).items.size(), 2U);
+}
+
+TEST(WatchPage, HasACableForEachPairOfAMesh) {
+  spec::Cluster mesh{.name = "mesh", .fabric = spec::Fabric{.topology = spec::Topology::kMesh}};
+  for (int node = 0; node < spec::kMeshNodes; ++node) {
+    spec::ClusterNode& made = mesh.nodes.emplace_back(spec::ClusterNode{.name = fmt::format("n{}", node)});
+    for (int half = 0; half < spec::kMeshHalves; ++half) {
+      const int peer = spec::mesh_peer(node, half);
+      const int link = 10 * std::min(node, peer) + std::max(node, peer);
+      made.rails.push_back(
+          {fmt::format("e{}", half), *parse_ipv4_prefix(fmt::format("10.0.{}.{}/24", link, node + 1))});
+    }
+  }
+  std::set<std::string> pairs;
+  for (const Document& cable : cables_json(mesh).items) {
+    pairs.insert(cable.find("a")->text + cable.find("b")->text);
+  }
+  EXPECT_THAT(pairs, ElementsAre("n0n1", "n0n2", "n0n3", "n1n2", "n1n3", "n2n3"));
 }
 
 }  // namespace
