@@ -79,6 +79,22 @@ constexpr Told kRing[] = {
     {"power-off 2 + firewall 3", "node-unreachable spark-2 -; firewall spark-3 A"},
 };
 
+// In a mesh A, B and A1 are links to three nodes.
+constexpr Told kMesh[] = {
+    {"cable-pulled 2", "rail-down spark-2 A; rail-down spark-2 B; rail-down spark-2 A1"},
+    {"rail-down 1 B", "rail-down spark-1 B"},
+    {"rail-unaddressed 2 B", "rail-unaddressed spark-2 B"},
+    {"mtu-mismatch 3 B", "mtu-differs spark-3 B"},
+    {"same-subnet 1", "subnet-shared spark-1 B"},
+    {"gid-drift 2 A", ""},
+    {"narrow-pcie 3 B", "pcie-narrow spark-3 B"},
+    {"management-only 2", "route-elsewhere spark-2 enP7s7"},
+    {"firewall 2", "firewall spark-2 A"},
+    {"power-off 3", "node-unreachable spark-3 -"},
+    {"slow-rail 2 B", "rail-degraded spark-2 B", Looking::kMeasuring},
+    {"rail-down 1 B + mtu-mismatch 3 A", "rail-down spark-1 B; mtu-differs spark-3 A; mtu-differs spark-3 A1"},
+};
+
 // Two faults at once, as people meet them: each is reported, the one does not hide or colour the other.
 constexpr Told kPairs[] = {
     {"rail-down 1 A + mtu-mismatch 2 B", "rail-down spark-1 A; mtu-differs spark-2 B"},
@@ -361,6 +377,12 @@ TEST_F(SoakCheck, FourNodesInARing) {
   const TestLab lab({"--nodes", "4", "--topology", "ring", "--unconfigured"});
   ASSERT_NO_FATAL_FAILURE(bring_up(lab));
   expect_reported(lab, kRing);
+}
+
+TEST_F(SoakCheck, FourNodesInAMesh) {
+  const TestLab lab({"--nodes", "4", "--topology", "mesh", "--unconfigured"});
+  ASSERT_NO_FATAL_FAILURE(bring_up(lab));
+  expect_reported(lab, kMesh);
 }
 
 TEST_F(SoakCheck, FourNodesAtASwitch) {

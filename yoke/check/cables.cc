@@ -98,6 +98,7 @@ AdviceList find_extra_cables(const ClusterView& view) {
 
 AdviceList find_unlisted_cables(const ClusterView& view) {
   AdviceList list;
+  if (view.has_split_ports()) return list;  // the list has cables for whole ports only
   for (const spec::SurveyedNode& node : view.facts.nodes) {
     const spec::Hardware* hardware = node.machine ? hardware_of(*node.machine) : nullptr;
     const spec::HardwareFacts* facts = hardware ? spec::find_hardware_facts(hardware->name) : nullptr;

@@ -8,6 +8,7 @@
 
 #include "yoke/check/rules.h"
 #include "yoke/spec/address_holder.h"
+#include "yoke/spec/mesh.h"
 
 namespace yoke::check {
 namespace {
@@ -74,6 +75,34 @@ std::vector<std::string> idle_ports(const ClusterView& view) {
   return idle;
 }
 
+// Of four nodes with split ports, which can be nothing but a mesh.
+std::vector<std::string> pairs_without_link(const ClusterView& view) {
+  std::vector<std::string> pairs;
+  const int nodes = static_cast<int>(view.facts.nodes.size());
+  if (!view.has_split_ports() || nodes != spec::kMeshNodes) return pairs;
+  for (int a = 0; a < nodes; ++a) {
+    for (int b = a + 1; b < nodes; ++b) {
+      const bool joined = std::ranges::any_of(view.facts.cabling->segments, [&](const spec::LinkSegment& segment) {
+        return segment.joins(a) && segment.joins(b);
+      });
+      if (joined) continue;
+      pairs.push_back(fmt::format("{} and {}", view.facts.nodes[static_cast<std::size_t>(a)].name,
+                                  view.facts.nodes[static_cast<std::size_t>(b)].name));
+    }
+  }
+  return pairs;
+}
+
+Advice incomplete_mesh(const std::vector<std::string>& pairs) {
+  return {.what = fmt::format("the full mesh of four nodes has no link between {}", fmt::join(pairs, ", ")),
+          .evidence = fmt::format("the halves of their ports lead to different nodes, and {} of 6 links are heard",
+                                  6 - pairs.size()),
+          .consequence = "no cluster file can be written",
+          .fix =
+              "push the cable and the optics of that link in at both ends; two cables may be swapped, so that a pair "
+              "has two links: 'yoke link discover' lists what each half hears"};
+}
+
 }  // namespace
 
 AdviceList find_cable_loops(const ClusterView& view) {
@@ -95,6 +124,7 @@ AdviceList find_cable_loops(const ClusterView& view) {
 AdviceList find_crossed_rails(const ClusterView& view) {
   AdviceList list;
   const std::vector<spec::LinkSegment>& segments = view.facts.cabling->segments;
+  if (view.has_split_ports()) return list;  // there a half may lead to any other
   // Behind a switch every rail may hear every other.
   if (std::ranges::any_of(segments, [](const spec::LinkSegment& segment) { return segment.ends.size() > 2; }))
     return list;
@@ -185,6 +215,7 @@ AdviceList find_one_way_rails(const ClusterView& view) {
 
 AdviceList find_unknown_topology(const ClusterView& view) {
   if (view.facts.cabling->topology) return {};
+  if (const auto pairs = pairs_without_link(view); !pairs.empty()) return {incomplete_mesh(pairs)};
   const std::vector<std::string> joined = joined_nodes(view);
   const std::vector<std::string> idle = idle_ports(view);
   return {{.what = fmt::format("{} nodes are not joined in a way that yoke knows", view.facts.nodes.size()),
@@ -194,7 +225,7 @@ AdviceList find_unknown_topology(const ClusterView& view) {
                                          idle.empty() ? "no port" : fmt::format("{}", fmt::join(idle, ", "))),
            .consequence = "no cluster file can be written",
            .fix = "two nodes: one cable; three and more: port 0 of each to port 1 of the next and of the last to the "
-                  "first (a ring), or all to one switch"}};
+                  "first (a ring), or all to one switch; four: also a link between each two (a mesh)"}};
 }
 
 AdviceList find_link_local_addresses(const ClusterView& view) {

@@ -87,7 +87,9 @@ std::vector<RailEnd> heard_rails(const spec::Survey& facts, const spec::Surveyed
     if (end.is_heard) joined.insert(end.port);
     ends.push_back(std::move(end));
   }
-  std::erase_if(ends, [&](const RailEnd& end) { return !joined.contains(end.port); });
+  const bool split = spec::has_split_ports(*facts.cabling);
+  std::erase_if(
+      ends, [&](const RailEnd& end) { return !joined.contains(end.port) || (split && !end.is_heard && !end.is_up()); });
   return ends;
 }
 
@@ -124,10 +126,14 @@ bool is_listed(const spec::ClusterNode& place, const RailEnd& end) {
   });
 }
 
-std::vector<RailEnd> unlisted_rails(const spec::SurveyedNode& node, const spec::ClusterNode& place) {
+// Where ports are split, a half without a link is one without a cable.
+std::vector<RailEnd> unlisted_rails(const ClusterView& view, const spec::SurveyedNode& node,
+                                    const spec::ClusterNode& place) {
   const bool on_loopback = !place.rails.empty() && place.rails.front().interface == "lo";
   std::vector<RailEnd> ends = on_loopback ? std::vector<RailEnd>{} : cabled_rails(node);
-  std::erase_if(ends, [&](const RailEnd& end) { return is_listed(place, end) || is_marked_unused(place, end.name); });
+  std::erase_if(ends, [&](const RailEnd& end) {
+    return is_listed(place, end) || is_marked_unused(place, end.name) || (view.has_split_ports() && !end.is_up());
+  });
   return ends;
 }
 
@@ -268,7 +274,7 @@ ClusterView::ClusterView(const spec::Survey& given)
                                                                   : cabled_rails(node);
     if (place) {
       std::erase_if(ends, [&](const RailEnd& end) { return is_marked_unused(*place, end.name); });
-      std::ranges::move(unlisted_rails(node, *place), std::back_inserter(unlisted));
+      std::ranges::move(unlisted_rails(*this, node, *place), std::back_inserter(unlisted));
     }
     std::move(ends.begin(), ends.end(), std::back_inserter(rails));
   }
@@ -299,6 +305,15 @@ const spec::SurveyedNode* ClusterView::find_node(std::string_view name) const {
 
 bool ClusterView::is_mistaken(const spec::SurveyedNode& node) const {
   return std::any_of(mistaken.begin(), mistaken.end(), [&](const MistakenNode& one) { return one.node == &node; });
+}
+
+std::optional<spec::Topology> ClusterView::topology() const {
+  if (facts.cluster && facts.cluster->fabric) return facts.cluster->fabric->topology;
+  return facts.cabling ? facts.cabling->topology : std::nullopt;
+}
+
+bool ClusterView::has_split_ports() const {
+  return topology() == spec::Topology::kMesh || (facts.cabling && spec::has_split_ports(*facts.cabling));
 }
 
 int ClusterView::mtu_wanted() const {
@@ -394,6 +409,10 @@ const spec::Hardware* hardware_of(const spec::Machine& machine) {
 bool is_gb10(const spec::Machine& machine) {
   const spec::Hardware* hardware = hardware_of(machine);
   return hardware && hardware->name == "spark";
+}
+
+BitsPerSecond port_rate(const ClusterView& view, const spec::Hardware& hardware) {
+  return hardware.rail_rate * (view.has_split_ports() ? 1.0 : static_cast<double>(hardware.rails_per_cable));
 }
 
 bool has_active_rdma(const spec::Machine& machine) {

@@ -64,6 +64,10 @@ struct ClusterView {
   const spec::SurveyedNode* find_node(std::string_view name) const;
   bool is_mistaken(const spec::SurveyedNode& node) const;
   int mtu_wanted() const;
+  // Of the cluster file, else of the cabling as it was heard; absent: not known.
+  std::optional<spec::Topology> topology() const;
+  // Breakout optics, as in a mesh: each half of a port is a link of its own, and one without a cable lacks nothing.
+  bool has_split_ports() const;
 };
 
 std::vector<MistakenNode> find_mistaken(const spec::Survey& facts);
@@ -92,6 +96,8 @@ bool has_double(const ClusterView& view, const RailEnd& end);
 // The catalogue's row for the machine, by its GPU; null where it is not in there.
 const spec::Hardware* hardware_of(const spec::Machine& machine);
 bool is_gb10(const spec::Machine& machine);
+// What a port of this kind agrees on where all is well: the rate of all its rails, or of one where ports are split.
+BitsPerSecond port_rate(const ClusterView& view, const spec::Hardware& hardware);
 bool has_active_rdma(const spec::Machine& machine);
 // A container runtime's bridge. libvirt's and one's own bridge over the wired port are something else.
 bool is_container_bridge(const spec::NetworkInterface& interface);

@@ -36,9 +36,9 @@ bool has_unified_memory(const ClusterView& view) {
 }
 bool has_nodes(const ClusterView& view) { return view.facts.nodes.size() > 1; }
 bool has_file(const ClusterView& view) { return view.facts.cluster.has_value(); }
-bool is_ring(const ClusterView& view) {
+bool is_ring_or_mesh(const ClusterView& view) {
   const auto& cluster = view.facts.cluster;
-  return cluster && cluster->fabric && cluster->fabric->topology == spec::Topology::kRing;
+  return cluster && cluster->fabric && spec::is_ring_or_mesh(cluster->fabric->topology);
 }
 
 // What the rules named are about, beyond the parts of a survey that the table says they need.
@@ -71,7 +71,7 @@ constexpr std::array kSubjects = {
     Subject{"kernel-no-cma swap-used page-cache-held", "unified memory", has_unified_memory},
     Subject{"node-twice kernel-differs clock-skew name-wrong", "a second node", has_nodes},
     Subject{"nodes-swapped address-wifi address-bridge", "a cluster file", has_file},
-    Subject{"forwarding-off docker-forward ring-path nccl-no-ring", "a ring", is_ring},
+    Subject{"forwarding-off docker-forward ring-path nccl-no-ring", "a ring or mesh", is_ring_or_mesh},
 };
 
 std::optional<std::string_view> what_lacks(const Rule& rule, const ClusterView& view) {

@@ -14,10 +14,7 @@ bool is_down(const RailEnd& end) { return end.interface && !end.is_up(); }
 
 // A port that was taken down, and a machine that is off, show as a lost link at the other end: the cause is told there.
 bool is_caused_by_peer(const ClusterView& view, const RailEnd& end) {
-  const auto& cluster = view.facts.cluster;
-  const bool behind_switch = end.peers.size() > 1 ||
-                             (cluster && cluster->fabric && cluster->fabric->topology == spec::Topology::kSwitch) ||
-                             (view.facts.cabling && view.facts.cabling->topology == spec::Topology::kSwitch);
+  const bool behind_switch = end.peers.size() > 1 || view.topology() == spec::Topology::kSwitch;
   if (!end.interface->up || behind_switch) return false;  // behind a switch the link is this node's own
   const bool peer_unseen = std::any_of(view.facts.nodes.begin(), view.facts.nodes.end(),
                                        [](const spec::SurveyedNode& node) { return !node.machine; });
@@ -35,7 +32,8 @@ bool is_itself_down(const ClusterView& view, const RailEnd& end) {
 }
 
 bool is_whole_port_down(const ClusterView& view, const RailEnd& end) {
-  if (!end.interface->port) return false;  // which rails make a port is not known
+  // Which rails make a port is not known, or each has a cable of its own.
+  if (!end.interface->port || view.has_split_ports()) return false;
   const std::vector<const RailEnd*> rails = view.rails_of(*end.node);
   return std::all_of(rails.begin(), rails.end(),
                      [&](const RailEnd* rail) { return rail->port != end.port || is_itself_down(view, *rail); });
@@ -64,6 +62,23 @@ std::string states_of(const ClusterView& view, const RailEnd& end) {
 std::string how_to_raise(const RailEnd& end) {
   if (!end.interface->up) return fmt::format("'ip link set {} up' on {}", end.name, end.node->name);
   return "push the cable in at both ends until it clicks; try the other cable or port; 'yoke check' again";
+}
+
+// Of a mesh: the two nodes are told, as the half of a port says little about where its link goes.
+Advice split_link_down(const ClusterView& view, const RailEnd& end) {
+  const std::string other = end.peers.empty() ? "another node" : view.rails[end.peers.front()].node->name;
+  return {.node = end.node->name,
+          .subject = end.name,
+          .what = fmt::format("the link between {} and {} is down: {} has no link", end.node->name, other, end.title()),
+          .evidence = states_of(view, end),
+          .consequence =
+              fmt::format("{} and {} have no other link: jobs over all nodes do not start", end.node->name, other),
+          .fix = end.interface->up
+                     ? fmt::format("push the cable between {} and {} and the optics in at both ends; then "
+                                   "try another of each; 'yoke check' again",
+                                   end.node->name, other)
+                     : how_to_raise(end),
+          .rails = {&end}};
 }
 
 // As behind a bridge or a bond over the rail, or where the address was given to the wrong port.
@@ -171,6 +186,10 @@ AdviceList find_rails_down(const ClusterView& view) {
   AdviceList list;
   for (const RailEnd& end : view.rails) {
     if (!is_itself_down(view, end) || is_whole_port_down(view, end)) continue;
+    if (view.has_split_ports()) {
+      list.push_back(split_link_down(view, end));
+      continue;
+    }
     list.push_back({.node = end.node->name,
                     .subject = end.name,
                     .what = fmt::format("{} on {} has no link{}", end.title(), end.node->name,

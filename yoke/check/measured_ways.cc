@@ -15,7 +15,7 @@ bool delivers_badly(const std::vector<spec::RailMeasurement>& ways, const spec::
 }
 
 // What a rail can carry with the PCIe link and port speed that it has now: other rules tell these.
-double known_limit(const RailEnd& end) {
+double known_limit(const ClusterView& view, const RailEnd& end) {
   double share = 1;
   if (const auto& pcie = end.interface->pcie; pcie && pcie->width_max > 0 && pcie->speed_gt_per_second_max > 0) {
     share =
@@ -23,7 +23,7 @@ double known_limit(const RailEnd& end) {
   }
   const spec::Hardware* hardware = hardware_of(*end.node->machine);
   if (hardware && end.rdma && end.rdma->rate) {
-    share = std::min(share, *end.rdma->rate / (hardware->rail_rate * static_cast<double>(hardware->rails_per_cable)));
+    share = std::min(share, *end.rdma->rate / port_rate(view, *hardware));
   }
   return share;
 }
@@ -45,7 +45,7 @@ std::optional<double> share_of(const ClusterView& view, const Measured& measured
   const auto& expected = view.facts.measurement->expected;
   if (!expected || expected->value <= 0) return std::nullopt;
   if (!spec::is_comparable(measured.way->transport, rate, *expected)) return std::nullopt;
-  const double limit = std::min(known_limit(*measured.from), known_limit(*measured.to));
+  const double limit = std::min(known_limit(view, *measured.from), known_limit(view, *measured.to));
   return limit <= 0 ? std::nullopt : std::optional(rate / *expected / limit);
 }
 

@@ -132,7 +132,7 @@ AdviceList find_bad_nccl_builds(const ClusterView& view) {
 AdviceList find_nccl_without_rings(const ClusterView& view) {
   AdviceList list;
   const auto& cluster = view.facts.cluster;
-  if (!cluster || !cluster->fabric || cluster->fabric->topology != spec::Topology::kRing || view.lab) return list;
+  if (!cluster || !cluster->fabric || !spec::is_ring_or_mesh(cluster->fabric->topology) || view.lab) return list;
   for (const spec::SurveyedNode& node : view.facts.nodes) {
     if (!node.machine || node.machine->nccl.empty()) continue;
     const auto& builds = node.machine->nccl;
@@ -141,7 +141,8 @@ AdviceList find_nccl_without_rings(const ClusterView& view) {
       continue;
     list.push_back({.node = node.name,
                     .subject = builds.front().path,
-                    .what = fmt::format("no NCCL library on {} can use a ring of cables", node.name),
+                    .what = fmt::format("no NCCL library on {} can use a {} of cables", node.name,
+                                        spec::to_string(cluster->fabric->topology)),
                     .evidence = fmt::format("the newest wanted is 2.30.7; there is {}", described(builds.front())),
                     .consequence = "NCCL pairs rails that are not cabled to each other: ibv_modify_qp error 110",
                     .fix = "2.30.7 or newer with NCCL_IB_SUBNET_AWARE_ROUTING=1 and NCCL_IB_MERGE_NICS=0"});

@@ -86,6 +86,24 @@ std::string opening_of(const std::string& firewall, const std::string& interface
   return "'nft list ruleset' shows the rule";
 }
 
+// Two links of one node that both reach nobody, although all four ends have a carrier: as where their cables were put
+// into each other's place. Only where each neighbour has ports of its own.
+std::string swapped_cables(const ClusterView& view, const std::vector<Ends>& silent, const Ends& one) {
+  if (!view.topology() || !spec::is_ring_or_mesh(*view.topology())) return "";
+  for (const Ends& other : silent) {
+    for (const RailEnd* here : {one.from, one.to}) {
+      const RailEnd* there = here == one.from ? one.to : one.from;
+      for (const RailEnd* same : {other.from, other.to}) {
+        const RailEnd* beyond = same == other.from ? other.to : other.from;
+        if (same->node != here->node || same == here || beyond->node == there->node) continue;
+        return fmt::format("the cables in {} and {} of {} may be swapped; ", std::min(here->name, same->name),
+                           std::max(here->name, same->name), here->node->name);
+      }
+    }
+  }
+  return "";
+}
+
 using TrialVisitor = std::function<void(const spec::SurveyedNode&, const spec::PathProbe&, const Ends&)>;
 void for_each_trial(const ClusterView& view, const TrialVisitor& visit) {
   for (const spec::SurveyedNode& node : view.facts.nodes) {
@@ -170,23 +188,28 @@ AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
 
 AdviceList find_silent_rails(const ClusterView& view) {
   AdviceList list = find_rails_unheard(view);
-  std::set<const RailEnd*> told;
-  for_each_trial(view, [&](const spec::SurveyedNode& node, const spec::PathProbe& path, const Ends& ends) {
-    if (path.small != false || path.connects == true || told.contains(ends.to)) return;
-    told.insert(ends.from);
+  std::vector<Ends> silent;
+  for_each_trial(view, [&](const spec::SurveyedNode&, const spec::PathProbe& path, const Ends& ends) {
+    const bool is_told = std::ranges::any_of(silent, [&](const Ends& other) { return other.from == ends.to; });
+    if (path.small == false && path.connects != true && !is_told) silent.push_back(ends);
+  });
+  for (const Ends& ends : silent) {
+    const std::string& node = ends.from->node->name;
+    const std::string& peer = ends.to->node->name;
     list.push_back(
-        {.node = node.name,
-         .subject = path.interface,
-         .what = fmt::format("{} on {} does not reach its other end on {}", ends.from->title(), node.name, path.peer),
-         .evidence =
-             fmt::format("no answer from {} ({}), although both ends are up and in one network{}",
-                         yoke::to_string(path.peer_address), ends.to->name, same_mac_of(ends) + filters_of(ends)),
+        {.node = node,
+         .subject = ends.from->name,
+         .what = fmt::format("{} on {} does not reach its other end on {}", ends.from->title(), node, peer),
+         .evidence = fmt::format("no answer from {} ({}), although both ends are up and in one network{}",
+                                 yoke::to_string(ends.to->address->address), ends.to->name,
+                                 same_mac_of(ends) + filters_of(ends)),
          .consequence = "this rail carries nothing",
-         .fix = "'yoke link discover' shows which ports are cabled to each other: crossed cables, VLANs of a switch; "
+         .fix = swapped_cables(view, silent, ends) +
+                "'yoke link discover' shows which ports are cabled to each other: crossed cables, VLANs of a switch; "
                 "if that is right, "
                 "a firewall that drops all, or a pinned neighbour ('ip neigh show nud permanent') on either",
          .rails = {ends.from, ends.to}});
-  });
+  }
   return list;
 }
 

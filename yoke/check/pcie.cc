@@ -58,7 +58,7 @@ std::optional<BitsPerSecond> agreed_rate(const RailEnd& end) {
 std::optional<BitsPerSecond> best_rate(const ClusterView& view, const RailEnd& end) {
   const spec::Hardware* hardware = hardware_of(*end.node->machine);
   if (!hardware) return std::nullopt;
-  if (is_gb10(*end.node->machine)) return hardware->rail_rate * static_cast<double>(hardware->rails_per_cable);
+  if (is_gb10(*end.node->machine)) return port_rate(view, *hardware);
   if (!end.rdma || !end.rdma->board) return std::nullopt;
   std::optional<BitsPerSecond> best;
   for (const RailEnd& other : view.rails) {

@@ -46,7 +46,7 @@ bool is_reported_as_rail(const ClusterView& view, const Pin& pin, const std::str
 }
 
 // The names to pin instead: the rails' devices for RDMA, their interfaces for TCP, and to meet by the first of these,
-// which in a ring does not lead to every node.
+// which in a ring or mesh does not lead to every node.
 std::vector<std::string> names_of_rails(const ClusterView& view, const Pin& pin) {
   std::vector<std::string> names;
   for (const RailEnd* end : view.rails_of(*pin.node)) {
@@ -55,7 +55,7 @@ std::vector<std::string> names_of_rails(const ClusterView& view, const Pin& pin)
     if (pin.kind->names != PinNames::kInterfaces && end->rdma) names.push_back(end->rdma->name);
   }
   const auto& cluster = view.facts.cluster;
-  const bool ring = cluster && cluster->fabric && cluster->fabric->topology == spec::Topology::kRing;
+  const bool ring = cluster && cluster->fabric && spec::is_ring_or_mesh(cluster->fabric->topology);
   const bool meets = pin.kind->variable.ends_with("_SOCKET_IFNAME");
   if (meets && !names.empty()) names.resize(ring ? 0 : 1);
   return names;

@@ -177,15 +177,17 @@ bool are_neighbours_by_cable(const ClusterView& view, const spec::SurveyedNode& 
   });
 }
 
-Advice ring_advice(const Suspicion& where, const std::set<std::string>& pairs, const std::set<std::string>& reasons) {
+Advice ring_advice(std::string_view topology, const Suspicion& where, const std::set<std::string>& pairs,
+                   const std::set<std::string>& reasons) {
   const std::string names = fmt::format("{}", fmt::join(where.nodes, " or "));
-  Advice advice{.subject = "ring",
-                .what = fmt::format("around the ring {} is not reached", fmt::join(pairs, ", ")),
+  Advice advice{.subject = std::string(topology),
+                .what = fmt::format("{} the {} {} is not reached", topology == "ring" ? "around" : "over", topology,
+                                    fmt::join(pairs, ", ")),
                 .evidence = fmt::format("{} {}", names, fmt::join(reasons, ", ")),
                 .consequence = "jobs over all nodes fail or wait: those that are not neighbours do not meet",
-                .fix =
-                    "'yoke link setup' writes the routes of a ring; a setting is mended by 'sysctl -w': forwarding 1, "
-                    "rp_filter 0"};
+                .fix = fmt::format("'yoke link setup' writes the routes of a {}; a setting is mended by 'sysctl -w': "
+                                   "forwarding 1, rp_filter 0",
+                                   topology)};
   if (where.nodes.size() == 1) advice.node = where.nodes.front();
   if (!where.why.empty()) return advice;
   advice.subject.reset();
@@ -273,7 +275,8 @@ AdviceList find_broken_ring_paths(const ClusterView& view) {
     }
   }
   AdviceList list;
-  for (const auto& [where, told] : found) list.push_back(ring_advice(where, told.first, told.second));
+  const std::string_view topology = spec::to_string(view.topology().value_or(spec::Topology::kRing));
+  for (const auto& [where, told] : found) list.push_back(ring_advice(topology, where, told.first, told.second));
   return list;
 }
 
