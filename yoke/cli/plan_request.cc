@@ -9,6 +9,7 @@
 #include "yoke/base/fields.h"
 #include "yoke/cli/cluster_file.h"
 #include "yoke/plan/words.h"
+#include "yoke/spec/mesh.h"
 
 namespace yoke::cli {
 
@@ -61,15 +62,13 @@ void set_machines(const Session& session, const PlanArguments& arguments, plan::
     }
     plan::set_link_rate(request.machines, *rate);
   }
-  if (arguments.topology == "mesh") {
-    const bool can_be = request.machines.kind == plan::HardwareClass::kGb10 && request.machines.nodes == 4;
-    if (!can_be) {
-      throw Error(ErrorCode::kUsage, "--topology mesh is of four Sparks", "such as --on 4xspark --topology mesh");
-    }
-    request.machines.is_mesh = true;
-    request.machines.topology = spec::Topology::kDirect;
-  } else if (!arguments.topology.empty()) {
+  if (!arguments.topology.empty()) {
     request.machines.topology = from_json<spec::Topology>(Document::string(arguments.topology));
+  }
+  const bool can_be_mesh =
+      request.machines.kind == plan::HardwareClass::kGb10 && request.machines.nodes == spec::kMeshNodes;
+  if (arguments.topology == "mesh" && !can_be_mesh) {
+    throw Error(ErrorCode::kUsage, "--topology mesh is of four Sparks", "such as --on 4xspark --topology mesh");
   }
   if (arguments.exchange == "one-shot") request.machines.exchange = plan::Exchange::kOneShot;
   if (arguments.oversubscription) {

@@ -42,7 +42,12 @@ ChecklistPart what_to_bring(const plan::Machines& machines, const plan::Cabling&
                                      facts.load_power.source, machines.nodes + 1));
   }
   const int cables = cabling.cables_in_all;
-  if (cables > 0) {
+  if (machines.topology == spec::Topology::kMesh) {
+    part.items.push_back(
+        fmt::format("{} breakout optics, each for one port and two links of 100 Gb/s, {} fibres "
+                    "between them, and one of each to spare",
+                    2 * machines.nodes, cables));
+  } else if (cables > 0) {
     std::string parts;
     for (const spec::ApprovedCable& cable : cabling.approved) {
       parts += fmt::format("{}{}, {}", parts.empty() ? "" : "; or ", cable.part, cable.length);

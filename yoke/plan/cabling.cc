@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+
+#include "yoke/spec/mesh.h"
 
 namespace yoke::plan {
 namespace {
@@ -34,46 +37,41 @@ Cable spark_cable(int from, int from_port, std::string to, int to_port, int cabl
   return laid;
 }
 
-// Each port is two links of 100 Gb/s by breakout optics; three of a node's four lead to the three others.
+// Each port is two links of 100 Gb/s by breakout optics.
 void cable_mesh(Cabling& cabling) {
-  constexpr int kMeshNodes = 4;
   cabling.shape = "full mesh of four: each pair with a link of 100 Gb/s, ports split by breakout optics";
-  std::array<int, kMeshNodes> used{};  // halves of each node
-  for (int from = 0; from < kMeshNodes; ++from) {
-    for (int to = from + 1; to < kMeshNodes; ++to) {
-      const int from_half = used[static_cast<std::size_t>(from)]++;
-      const int to_half = used[static_cast<std::size_t>(to)]++;
-      const auto interface_of = [](int half) {
-        return std::string(kSparkInterfaces[static_cast<std::size_t>(half / 2)][static_cast<std::size_t>(half % 2)]);
-      };
-      Cable cable{.from = node_name(from),
-                  .from_port = from_half / 2,
-                  .to = node_name(to),
-                  .to_port = to_half / 2,
-                  .rails = {}};
+  for (int node = 0; node < spec::kMeshNodes; ++node) {
+    for (int half = 0; half < spec::kMeshHalves; ++half) {
+      const int peer = spec::mesh_peer(node, half);
+      if (peer < node) continue;
+      const int port = half / 2, rail = half % 2;
+      const std::string interface(kSparkInterfaces[static_cast<std::size_t>(port)][static_cast<std::size_t>(rail)]);
+      Cable cable{.from = node_name(node), .from_port = port, .to = node_name(peer), .to_port = port, .rails = {}};
       cable.rails.push_back(
-          {.rail = rail_name(from_half % 2),
-           .from_interface = interface_of(from_half),
-           .to_interface = interface_of(to_half),
+          {.rail = rail_name(rail),
+           .from_interface = interface,
+           .to_interface = interface,
            .subnet = fmt::format("192.168.{}.0/24", kSubnetFirst + static_cast<int>(cabling.cables.size()))});
       cabling.cables.push_back(std::move(cable));
     }
   }
   cabling.cables_in_all = static_cast<int>(cabling.cables.size());
   cabling.notes.emplace_back(
-      "Against a switch it gains one hop less and needs none; it costs eight breakout optics, and two nodes alone have "
-      "100 Gb/s between them instead of 200. An all-reduce of all four is as fast: the NIC's 200 Gb/s are its limit in "
-      "both.");
+      "Against a switch it gains one hop less and needs no switch. It costs eight breakout optics, two nodes alone "
+      "have 100 Gb/s between them instead of 200, and when all four exchange each node sends at most 150 Gb/s instead "
+      "of 200: two of its three links share one of the NIC's two PCIe links.");
   cabling.notes.emplace_back(
-      "Against a ring of four no traffic takes two hops. Nobody has published a measurement of it: its rates are "
-      "derived.");
-  cabling.notes.emplace_back("'yoke link discover' recognises it; 'yoke link setup' does not address it.");
+      "Against a ring of four no traffic takes two hops and no node forwards; neighbours have 100 Gb/s instead of 200. "
+      "Nobody has published a measurement of a mesh: its rates are derived.");
+  cabling.notes.emplace_back(
+      "NCCL from 2.30.7 on routes it by NCCL_IB_SUBNET_AWARE_ROUTING=1, which 'yoke link setup' writes with the "
+      "addresses and routes.");
 }
 
 void cable_sparks(const Machines& machines, Cabling& cabling) {
   const int nodes = machines.nodes;
   const auto& cables = machines.facts->cables;
-  if (machines.is_mesh) return cable_mesh(cabling);
+  if (machines.topology == spec::Topology::kMesh) return cable_mesh(cabling);
   cabling.approved.assign(cables.begin(), cables.end());
   if (machines.topology == spec::Topology::kSwitch) {
     cabling.shape = "every node to a switch";
@@ -103,7 +101,7 @@ void cable_sparks(const Machines& machines, Cabling& cabling) {
   } else {
     cabling.notes.emplace_back(
         "Diagonals have no cable: their traffic takes two hops, and NCCL needs NCCL_ALGO=Ring. "
-        "A switch removes the second hop.");
+        "A switch removes the second hop; so does a full mesh by breakout optics (--topology mesh).");
   }
 }
 
@@ -137,6 +135,12 @@ void svg_text(std::string& out, double x, double y, std::string_view text) {
   std::string escaped;
   for (const char c : text) escaped += c == '<' ? "&lt;" : c == '&' ? "&amp;" : std::string(1, c);
   out += fmt::format("<text x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x, y, escaped);
+}
+
+void svg_line(std::string& out, const std::pair<double, double>& from, const std::pair<double, double>& to) {
+  out += fmt::format(
+      "<line x1=\"{:.0f}\" y1=\"{:.0f}\" x2=\"{:.0f}\" y2=\"{:.0f}\" stroke=\"#2a6\" stroke-width=\"4\"/>\n",
+      from.first, from.second, to.first, to.second);
 }
 
 }  // namespace
@@ -187,20 +191,21 @@ std::string draw_svg(const Cabling& cabling, const Machines& machines) {
     const double angle = 2 * 3.14159265358979 * node / shown - 3.14159265358979;
     return std::pair{middle + radius * std::cos(angle), middle + radius * std::sin(angle)};
   };
-  for (int node = 0; node < shown && machines.nodes > 1; ++node) {
-    const auto [x, y] = place(node);
-    const auto [to_x, to_y] = has_hub ? std::pair{middle, middle} : place((node + 1) % shown);
-    if (!has_hub && machines.nodes == 2 && node == 1) break;
-    out += fmt::format(
-        "<line x1=\"{:.0f}\" y1=\"{:.0f}\" x2=\"{:.0f}\" y2=\"{:.0f}\" stroke=\"#2a6\" "
-        "stroke-width=\"4\"/>\n",
-        x, y, to_x, to_y);
-    if (static_cast<std::size_t>(node) < cabling.cables.size() && !has_hub) {
-      const Cable& cable = cabling.cables[static_cast<std::size_t>(node)];
-      svg_text(out, (x + to_x) / 2, (y + to_y) / 2 - 8,
-               fmt::format("port {} - port {}", cable.from_port, cable.to_port));
-      if (!cable.rails.empty()) svg_text(out, (x + to_x) / 2, (y + to_y) / 2 + 18, cable.rails.front().subnet);
-    }
+  std::map<std::string, std::pair<double, double>> places;
+  for (int node = 0; node < shown; ++node) {
+    places[node_name(node)] = place(node);
+    if (has_hub) svg_line(out, place(node), {middle, middle});
+  }
+  // In a mesh nearer to the first end: the middles of the diagonals meet.
+  const double text_at = cabling.topology == spec::Topology::kMesh ? 0.35 : 0.5;
+  for (const Cable& cable : cabling.cables) {
+    if (has_hub || !places.contains(cable.from) || !places.contains(cable.to)) continue;
+    const auto [x, y] = places.at(cable.from);
+    const auto [to_x, to_y] = places.at(cable.to);
+    svg_line(out, {x, y}, {to_x, to_y});
+    const double text_x = x + (to_x - x) * text_at, text_y = y + (to_y - y) * text_at;
+    svg_text(out, text_x, text_y - 8, fmt::format("port {} - port {}", cable.from_port, cable.to_port));
+    if (!cable.rails.empty()) svg_text(out, text_x, text_y + 18, cable.rails.front().subnet);
   }
   if (has_hub) {
     out += fmt::format("<rect x=\"{0:.0f}\" y=\"{0:.0f}\" width=\"90\" height=\"40\" fill=\"#eee\" stroke=\"#444\"/>\n",

@@ -8,7 +8,11 @@
 namespace yoke::plan {
 namespace {
 
-constexpr double kRoceUse = 0.9;            // of line rate, with MTU 9000
+constexpr double kRoceUse = 0.9;  // of line rate, with MTU 9000
+// A mesh of four against two nodes with a whole cable. Two of its nodes have one half of a port between them instead of
+// two. All four send each 3/2 of the buffer over three halves, of which two share one of the NIC's two PCIe links: it
+// carries a whole buffer, where two nodes send half of one over each.
+constexpr double kMeshStretch = 2;
 constexpr double kServerNodeStart = 20e-6;  // NCCL between servers with GPUDirect, recalled: 15 to 25 us
 
 // Starts grow with each doubling as from two to four nodes. Only what is needed is read, so that rows are counted
@@ -26,9 +30,9 @@ double rate_over_nodes(Constant at2, Constant at4, int nodes, const Constants& c
 
 // Constants of GB10 units hold for a full-rate link; a slower one stretches the bytes.
 double gb10_seconds(const Machines& machines, int nodes, double bytes, const Constants& c) {
-  const double slower = std::max(machines.facts->nic_limit.value / machines.link, 1.0);
-  // In a mesh nothing takes two hops, and three links of 100 Gb/s are more than the NIC carries: the rate of two nodes.
-  const int rate_nodes = machines.is_mesh ? 2 : nodes;
+  const bool is_mesh = machines.topology == spec::Topology::kMesh;
+  const double slower = std::max(machines.facts->nic_limit.value / machines.link, 1.0) * (is_mesh ? kMeshStretch : 1.0);
+  const int rate_nodes = is_mesh ? 2 : nodes;  // nothing takes two hops
   switch (machines.exchange) {
     case Exchange::kOneShot:
       return start_over_nodes(Constant::kOneShotStart2, Constant::kOneShotStart4, nodes, c) * kMicro +
@@ -101,7 +105,8 @@ double all_reduce_seconds(const Machines& machines, const Group& group, double b
 double bus_rate(const Machines& machines, const Constants& c) {
   if (machines.exchange == Exchange::kBonded) return c[Constant::kBusRateDegraded] * kGiga;
   if (machines.kind == HardwareClass::kGb10 && machines.exchange != Exchange::kTcp) {
-    return c[Constant::kBusRate] * kGiga * std::min(machines.link / machines.facts->nic_limit.value, 1.0);
+    const double share = machines.topology == spec::Topology::kMesh ? 1 / kMeshStretch : 1;
+    return c[Constant::kBusRate] * kGiga * share * std::min(machines.link / machines.facts->nic_limit.value, 1.0);
   }
   return kRoceUse * machines.link / machines.oversubscription;
 }

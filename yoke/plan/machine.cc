@@ -134,7 +134,10 @@ Machines machines_of(const yoke::spec::Cluster& cluster) {
     if (cluster.fabric->rail_rate) {
       const int rails =
           std::max(facts->hardware->rails_per_cable, static_cast<int>(cluster.nodes.front().rails.size()));
-      set_link_rate(machines, {cluster.fabric->rail_rate->value * rails});
+      // A ring's four rails and a mesh's three share what the NIC carries.
+      const spec::Hardware* hardware = cluster.hardware ? spec::find_hardware(*cluster.hardware) : nullptr;
+      const double carried = hardware ? std::min<double>(rails, spec::rails_of_nic(*hardware)) : rails;
+      set_link_rate(machines, {cluster.fabric->rail_rate->value * carried});
     }
   }
   if (cluster.compute && cluster.compute->memory_bandwidth) {

@@ -44,7 +44,6 @@ struct Machines {
   int rails = 1;
   Exchange exchange = Exchange::kNccl;
   spec::Topology topology = spec::Topology::kDirect;
-  bool is_mesh = false;  // four nodes without a switch: a link of half a port between each two
   double oversubscription = 1;
   std::vector<std::string> notes;            // which figures come from the cluster file or from probed facts
   std::optional<Calibration> measured = {};  // by 'yoke bench calibrate' on these machines

@@ -113,9 +113,10 @@ std::vector<ScalePoint> scale_plan(const Request& request, int nodes_max, const 
     scaled.concurrency = request.concurrency * nodes;
     scaled.global_batch = request.global_batch * nodes;
     if (scaled.machines.kind == HardwareClass::kGb10) {
-      scaled.machines.topology = nodes <= 2   ? spec::Topology::kDirect
-                                 : nodes <= 4 ? spec::Topology::kRing
-                                              : spec::Topology::kSwitch;
+      scaled.machines.topology = nodes <= 2                        ? spec::Topology::kDirect
+                                 : nodes == request.machines.nodes ? request.machines.topology
+                                 : nodes <= 4                      ? spec::Topology::kRing
+                                                                   : spec::Topology::kSwitch;
     }
     const Plan plan = make_plan(scaled, constants);
     ScalePoint point{.nodes = nodes, .rate = 0, .efficiency = 0, .layout = "does not fit"};

@@ -59,7 +59,7 @@ TEST(Planner, AFullMeshOfFourJoinsEachPairOnceAndIsNoSlowerThanARing) {
   request.embeddings = true;
   request.tensor = 4;
   const Plan ring = make_plan(request, shipped_constants());
-  request.machines.is_mesh = true;
+  request.machines.topology = spec::Topology::kMesh;
   const Plan mesh = make_plan(request, shipped_constants());
   ASSERT_EQ(mesh.cabling.cables.size(), 6U);
   std::set<std::pair<std::string, std::string>> pairs;

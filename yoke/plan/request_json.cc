@@ -115,7 +115,6 @@ void visit_fields(Visitor& visit, Machines& machines) {
   visit.required("rails", machines.rails);
   visit.required("exchange", machines.exchange);
   visit.required("topology", machines.topology);
-  visit.optional("mesh", machines.is_mesh);
   visit.required("oversubscription", machines.oversubscription);
   visit.optional("notes", machines.notes);
   visit.optional("measured", machines.measured);
