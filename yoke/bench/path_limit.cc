@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <limits>
 #include <set>
@@ -69,20 +70,26 @@ Traffic traffic_of(const PathQuestion& question) {
   return traffic;
 }
 
-// How many rails join two nodes: subnets that both have.
+// By which of its rails a node reaches another: those of subnets that both have, each once.
+std::vector<std::size_t> rails_towards(const spec::ClusterNode& node, const spec::ClusterNode& other) {
+  std::vector<std::size_t> found;
+  std::set<Ipv4Prefix> shared;
+  for (std::size_t i = 0; i < node.rails.size(); ++i) {
+    const Ipv4Prefix network = node.rails[i].address.network();
+    const bool joined =
+        std::ranges::any_of(other.rails, [&](const spec::Rail& theirs) { return theirs.address.network() == network; });
+    if (joined && shared.insert(network).second) found.push_back(i);
+  }
+  return found;
+}
+
+// How many rails join two nodes.
 NodeMatrix rails_between(const spec::Cluster& cluster) {
   const std::size_t n = cluster.nodes.size();
   NodeMatrix rails(n, std::vector<double>(n, 0));
   for (std::size_t a = 0; a < n; ++a) {
     for (std::size_t b = 0; b < n; ++b) {
-      if (a == b) continue;
-      std::set<Ipv4Prefix> shared;
-      for (const spec::Rail& ours : cluster.nodes[a].rails) {
-        for (const spec::Rail& theirs : cluster.nodes[b].rails) {
-          if (ours.address.network() == theirs.address.network()) shared.insert(ours.address.network());
-        }
-      }
-      rails[a][b] = static_cast<double>(shared.size());
+      if (a != b) rails[a][b] = static_cast<double>(rails_towards(cluster.nodes[a], cluster.nodes[b]).size());
     }
   }
   return rails;
@@ -122,14 +129,13 @@ std::vector<std::size_t> nodes_of_ranks(const spec::Cluster& cluster, int ranks)
 }
 
 struct Load {
-  NodeMatrix on_way;            // by neighbour and neighbour
-  std::vector<double> out, in;  // of each node's NICs
+  NodeMatrix on_way;  // by neighbour and neighbour
   bool is_forwarded = false;
 };
 
 std::optional<Load> load_of(const NodeMatrix& rails, const Traffic& traffic, const std::vector<std::size_t>& node_of) {
   const std::size_t n = rails.size();
-  Load load{NodeMatrix(n, std::vector<double>(n, 0)), std::vector<double>(n, 0), std::vector<double>(n, 0)};
+  Load load{NodeMatrix(n, std::vector<double>(n, 0))};
   for (std::size_t a = 0; a < node_of.size(); ++a) {
     for (std::size_t b = 0; b < node_of.size(); ++b) {
       if (traffic.sent[a][b] <= 0 || node_of[a] == node_of[b]) continue;
@@ -138,22 +144,45 @@ std::optional<Load> load_of(const NodeMatrix& rails, const Traffic& traffic, con
       load.is_forwarded |= way.size() > 2;
       for (std::size_t i = 0; i + 1 < way.size(); ++i) {
         load.on_way[way[i]][way[i + 1]] += traffic.sent[a][b];
-        load.out[way[i]] += traffic.sent[a][b];
-        load.in[way[i + 1]] += traffic.sent[a][b];
       }
     }
   }
   return load;
 }
 
+// What the busiest of a node's NIC links carries one way. Rails share them in turn: of a Spark's two PCIe links one has
+// the first rail of each port, in a mesh of three rails the first and the third.
+double busiest_nic_link(const spec::Cluster& cluster, std::size_t node, const NodeMatrix& carried, double nic_links) {
+  std::vector<double> links(cluster.nodes[node].rails.size(), 0);
+  for (std::size_t other = 0; other < cluster.nodes.size(); ++other) {
+    if (carried[node][other] <= 0) continue;
+    const std::vector<std::size_t> rails = rails_towards(cluster.nodes[node], cluster.nodes[other]);
+    for (const std::size_t rail : rails) {
+      const auto link =
+          static_cast<std::size_t>(std::fmod(static_cast<double>(rail), std::max(std::floor(nic_links), 1.0)));
+      links[link] += carried[node][other] / static_cast<double>(rails.size());
+    }
+  }
+  return *std::max_element(links.begin(), links.end());
+}
+
+NodeMatrix transposed(const NodeMatrix& matrix) {
+  NodeMatrix turned = matrix;
+  for (std::size_t a = 0; a < matrix.size(); ++a) {
+    for (std::size_t b = 0; b < matrix.size(); ++b) turned[b][a] = matrix[a][b];
+  }
+  return turned;
+}
+
 // The time of one operation in which a rail carries one part at a time.
-double time_of(const Load& load, const NodeMatrix& rails, const std::vector<double>& nic_rails) {
+double time_of(const Load& load, const NodeMatrix& rails, const spec::Cluster& cluster, double nic_links) {
   double time = 0;
+  const NodeMatrix out = load.on_way, in = transposed(load.on_way);
   for (std::size_t a = 0; a < rails.size(); ++a) {
     for (std::size_t b = 0; b < rails.size(); ++b) {
       if (load.on_way[a][b] > 0) time = std::max(time, load.on_way[a][b] / rails[a][b]);
     }
-    if (nic_rails[a] > 0) time = std::max(time, std::max(load.out[a], load.in[a]) / nic_rails[a]);
+    for (const NodeMatrix& way : {out, in}) time = std::max(time, busiest_nic_link(cluster, a, way, nic_links));
   }
   return time;
 }
@@ -210,16 +239,14 @@ std::optional<LinkLimit> limit_of(const spec::Cluster& cluster, const PathQuesti
   const auto load = load_of(rails, traffic, node_of);
   if (!load) return std::nullopt;
   const double nic_max = hardware ? spec::rails_of_nic(*hardware) : std::numeric_limits<double>::infinity();
-  std::vector<double> nic;
   double widest = 0;
   bool nic_decides = false;
   for (const spec::ClusterNode& node : cluster.nodes) {
     const auto own = static_cast<double>(node.rails.size());
-    nic.push_back(std::min(own, nic_max));
     nic_decides |= own > nic_max;
-    widest = std::max(widest, nic.back());
+    widest = std::max(widest, std::min(own, nic_max));
   }
-  const double time = time_of(*load, rails, nic);
+  const double time = time_of(*load, rails, cluster, nic_max);
   if (time <= 0) return std::nullopt;
   LinkLimit limit{.rail_rate = rate->rate, .rails = static_cast<int>(widest), .source = rate->source};
   limit.share = traffic.counted / time / limit.rails;

@@ -37,6 +37,16 @@ TEST(PathLimit, OfALargerRingCountsWhatNeighboursForward) {
   EXPECT_LT(limit_in_gbit(link::test_ring(6), {.ranks = 6}), 150);
 }
 
+TEST(PathLimit, OfAMeshIsTheNicLinkThatTwoRailsShare) {
+  // Each node sends two parts to each of three others; two of its rails share a PCIe link of one rail's rate.
+  const auto limit = limit_of(link::test_mesh(), {.ranks = 4});
+  ASSERT_TRUE(limit);
+  EXPECT_DOUBLE_EQ(limit->whole().value / kGb, 150);
+  EXPECT_EQ(limit->path, "what each node's NIC carries of its 3 rails") << "nobody forwards";
+  EXPECT_DOUBLE_EQ(limit_in_gbit(link::test_switch(4), {.ranks = 4}), 200);
+  EXPECT_DOUBLE_EQ(limit_in_gbit(link::test_mesh(), {.ranks = 4, .transport = rank::Transport::kNccl}), 100);
+}
+
 TEST(PathLimit, OfNcclOnARingIsTheCableToTheNextNode) {
   EXPECT_DOUBLE_EQ(limit_in_gbit(link::test_ring(4), {.ranks = 4, .transport = rank::Transport::kNccl}), 200);
 }
