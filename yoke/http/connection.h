@@ -44,6 +44,7 @@ class Connection {
   UniqueFd fd;
   const std::string address;
   RequestReader reader;
+  std::uint32_t number = 0;    // among those of the server
   std::uint32_t interest = 0;  // of epoll
   bool is_busy = false;        // a request is being answered
   bool takes_interim = false;  // an answer with a status of 1xx before the real one

@@ -82,8 +82,10 @@ class Server::Core {
  private:
   using ConnectionPtr = std::shared_ptr<Connection>;
 
-  void watch(int fd, std::uint32_t events, int operation) const {
-    epoll_event event{.events = events, .data = {.fd = fd}};
+  // The events of one look may hold some of a connection that is closed before they are taken up, while the next client
+  // has its descriptor already: each connection has a number, and so have its events.
+  void watch(int fd, std::uint32_t events, int operation, std::uint32_t number = 0) const {
+    epoll_event event{.events = events, .data = {.u64 = std::uint64_t{number} << 32 | static_cast<std::uint32_t>(fd)}};
     if (epoll_ctl(epoll_.get(), operation, fd, &event) != 0) throw system_error(errno, "cannot watch a descriptor");
   }
 
@@ -96,12 +98,13 @@ class Server::Core {
       const int count = epoll_wait(epoll_.get(), events.data(), events.size(), kSweepMs);
       for (int i = 0; i < count; ++i) {
         const auto& event = events[static_cast<std::size_t>(i)];
-        if (event.data.fd == bell_->fd()) {
+        const int fd = static_cast<int>(event.data.u64 & 0xFFFFFFFF);
+        if (fd == bell_->fd()) {
           flush_rung();
-        } else if (listener_ && event.data.fd == listener_.fd()) {
+        } else if (listener_ && fd == listener_.fd()) {
           accept_all();
         } else {
-          handle(event.data.fd, event.events);
+          handle(fd, static_cast<std::uint32_t>(event.data.u64 >> 32), event.events);
         }
       }
       if (bell_->draining && listener_) stop_listening();
@@ -145,12 +148,13 @@ class Server::Core {
   void add(UniqueFd fd, const sockaddr_storage& peer) {
     const int one = 1;
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    const int number = fd.get();
+    const int descriptor = fd.get();
     auto connection = std::make_shared<Connection>(std::move(fd), address_text(peer), options_, bell_);
     connection->since = real_clock().now();
     connection->interest = EPOLLIN;
-    watch(number, EPOLLIN, EPOLL_CTL_ADD);
-    connections_.emplace(number, std::move(connection));
+    connection->number = ++last_number_;
+    watch(descriptor, EPOLLIN, EPOLL_CTL_ADD, connection->number);
+    connections_.emplace(descriptor, std::move(connection));
     open_ = connections_.size();
   }
 
@@ -173,9 +177,9 @@ class Server::Core {
     return oldest != nullptr;
   }
 
-  void handle(int fd, std::uint32_t events) {
+  void handle(int fd, std::uint32_t number, std::uint32_t events) {
     const auto found = connections_.find(fd);
-    if (found == connections_.end()) return;
+    if (found == connections_.end() || found->second->number != number) return;
     const ConnectionPtr connection = found->second;
     if ((events & (EPOLLERR | EPOLLHUP)) != 0) return close(connection);
     if ((events & EPOLLIN) != 0) receive(connection);
@@ -334,7 +338,7 @@ class Server::Core {
     if (has_output) wanted |= EPOLLOUT;
     if (wanted == connection->interest) return;
     connection->interest = wanted;
-    watch(connection->fd.get(), wanted, EPOLL_CTL_MOD);
+    watch(connection->fd.get(), wanted, EPOLL_CTL_MOD, connection->number);
   }
 
   void close(const ConnectionPtr& connection) {
@@ -404,6 +408,7 @@ class Server::Core {
   const std::size_t connections_max_;
   const std::shared_ptr<OutputWakeup> bell_ = std::make_shared<OutputWakeup>();
   std::unordered_map<int, ConnectionPtr> connections_;  // by descriptor; of the thread that moves bytes
+  std::uint32_t last_number_ = 0;                       // likewise
   std::atomic<std::size_t> open_{0}, busy_{0};
   std::atomic<std::uint64_t> requests_{0}, refused_{0};
   std::atomic<bool> ends_{false};

@@ -233,6 +233,54 @@ TEST_F(HttpServer, ClosesAConnectionThatAChildProcessSharesAndTakesTheNext) {
   waitpid(child, nullptr, 0);
 }
 
+// As a client that is killed: without a word. Its descriptor stays, so that the server's next one is another.
+void reset(const Socket& socket) {
+  const sockaddr none{.sa_family = AF_UNSPEC, .sa_data = {}};
+  EXPECT_EQ(::connect(socket.fd(), &none, sizeof none), 0);
+}
+
+// Three things happen while the server is busy: it writes to a stream, a client comes, and the stream's client is gone.
+// Writing closes the stream's connection, and the client that comes gets its descriptor. What is known of the stream's
+// client after that is not about this one.
+TEST_F(HttpServer, DoesNotTakeEventsOfAClosedConnectionForThoseOfTheNext) {
+  std::shared_ptr<Exchange> stream, held;
+  std::mutex mutex;  // of these
+  std::atomic<bool> is_blocked{false}, goes_on{false};
+  start([&](const std::shared_ptr<Exchange>& exchange) {
+    const std::lock_guard lock(mutex);
+    if (exchange->request().path == "/blocks") {
+      exchange->on_leave([&] {
+        is_blocked = true;
+        comes_true([&] { return goes_on.load(); }, 20_s);
+      });
+      exchange->start_stream({});
+      held = exchange;
+      return;
+    }
+    if (exchange->request().path != "/stream") return answer(exchange);
+    stream = exchange;
+    exchange->start_stream({});
+  });
+  Socket watching = connect();
+  watching.send_all("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n", Deadline::after(1_s));
+  ASSERT_THAT(read_until(watching, "\r\n\r\n"), HasSubstr("200 OK"));
+  Socket blocking = connect();
+  blocking.send_all("GET /blocks HTTP/1.1\r\nHost: h\r\n\r\n", Deadline::after(1_s));
+  ASSERT_THAT(read_until(blocking, "\r\n\r\n"), HasSubstr("200 OK"));
+  reset(blocking);
+  ASSERT_TRUE(comes_true([&] { return is_blocked.load(); }));
+  {
+    const std::lock_guard lock(mutex);
+    stream->write("more");
+  }
+  Socket next = connect();
+  next.send_all("GET /next HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", Deadline::after(1_s));
+  reset(watching);
+  goes_on = true;
+  EXPECT_THAT(read_until(next, {}), HasSubstr("GET /next"));
+  server.reset();  // before what its threads refer to
+}
+
 TEST_F(HttpServer, CutsOffAStreamThatNobodyReads) {
   options.unsent_max = 1 << 20;
   options.limits.body_bytes = 1 << 10;
