@@ -76,6 +76,9 @@ spec::NetworkInterface interface_of(const LinkEntry& link, const FileTree& files
   add_addresses(link, interface);
   interface.flow_control = link.flow_control;
   interface.dscp = link.dscp;
+  interface.pause_received = link.pause_received;
+  interface.pause_sent = link.pause_sent;
+  interface.discards_received = link.discards_received;
   const auto disabled = read_number(files, fmt::format("/proc/sys/net/ipv6/conf/{}/disable_ipv6", link.ifname));
   if (disabled) interface.ipv6_disabled = *disabled != 0;
   if (device) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <linux/dcbnl.h>
+#include <linux/if.h>
 #include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
@@ -13,6 +14,8 @@
 
 namespace yoke::probe {
 namespace {
+
+constexpr __u64 kCounterMask = (1ULL << 48) - 1;  // eight of these add up to what a signed number holds
 
 struct Question {
   nlmsghdr header{};
@@ -58,7 +61,17 @@ std::string dscp_priorities(NetlinkData table) {
   return !has_any ? "none" : differing.empty() ? "usual" : differing;
 }
 
-FlowControl ask(const UniqueFd& fd, const std::string& interface) {
+// A driver that does not count them leaves zeros there.
+std::optional<std::int64_t> frames_of(const __u64 (&counts)[IEEE_8021QAZ_MAX_TCS]) {
+  std::uint64_t sum = 0;
+  for (const __u64 count : counts) sum += count & kCounterMask;
+  return sum > 0 ? std::optional(static_cast<std::int64_t>(sum)) : std::nullopt;
+}
+
+}  // namespace
+
+FlowControl ask_flow_control(const UniqueFd& fd, const std::string& interface) {
+  if (interface.size() >= IFNAMSIZ) return {};
   const Question question = question_of(interface);
   if (send(fd.get(), &question, question.header.nlmsg_len, 0) < 0) return {};
   std::array<char, 8192> answer{};
@@ -70,30 +83,37 @@ FlowControl ask(const UniqueFd& fd, const std::string& interface) {
   return parse_flow_control(netlink_after(body, sizeof(dcbmsg)));
 }
 
-}  // namespace
-
 FlowControl parse_flow_control(NetlinkData attributes) {
   FlowControl found;
   for_each_attribute(attributes, [&](unsigned short type, NetlinkData value) {
     if ((type & NLA_TYPE_MASK) != DCB_ATTR_IEEE) return;
     for_each_attribute(value, [&](unsigned short inner, NetlinkData data) {
-      if ((inner & NLA_TYPE_MASK) == DCB_ATTR_IEEE_PFC && data.size() >= 2)
-        found.priorities = priorities(read_netlink<ieee_pfc>(data).pfc_en);
+      if ((inner & NLA_TYPE_MASK) == DCB_ATTR_IEEE_PFC && data.size() >= 2) {
+        const auto pfc = read_netlink<ieee_pfc>(data);
+        found.priorities = priorities(pfc.pfc_en);
+        found.pause_received = frames_of(pfc.indications);
+        found.pause_sent = frames_of(pfc.requests);
+      }
       if ((inner & NLA_TYPE_MASK) == DCB_ATTR_IEEE_APP_TABLE) found.dscp = dscp_priorities(data);
     });
   });
   return found;
 }
 
-void read_flow_control(LinkTable& table) {
-  const UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  if (fd.get() < 0) return;
+UniqueFd open_flow_control_socket() {
+  UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   constexpr timeval kPatience{.tv_sec = 1, .tv_usec = 0};
-  setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  if (fd) setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+  return fd;
+}
+
+void read_flow_control(LinkTable& table) {
+  const UniqueFd fd = open_flow_control_socket();
+  if (!fd) return;
   for (LinkEntry& link : table.links) {
     const bool is_physical = link.parentdev && link.link_type == "ether" && link.ifname.size() < 32;
     if (!is_physical) continue;
-    FlowControl found = ask(fd, link.ifname);
+    FlowControl found = ask_flow_control(fd, link.ifname);
     link.flow_control = std::move(found.priorities);
     link.dscp = std::move(found.dscp);
   }

@@ -41,6 +41,9 @@ void visit_fields(Visitor& visit, LinkEntry& link) {
   visit.optional("module_eeprom", link.module_eeprom);
   visit.optional("flow_control", link.flow_control);
   visit.optional("dscp", link.dscp);
+  visit.optional("pause_received", link.pause_received);
+  visit.optional("pause_sent", link.pause_sent);
+  visit.optional("discards_received", link.discards_received);
 }
 
 template <class Visitor>

@@ -2,6 +2,7 @@
 // asked of the kernel, written into a capture and read back; names and values are those of `ip -j -d addr` and
 // `ip -j route`, which makes a capture (links.json) readable for people who know these.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ struct LinkEntry {
   std::optional<std::string> module_eeprom = {};  // 256 bytes in hex (module_eeprom.h); not of ip
   std::optional<std::string> flow_control = {};   // priorities with PFC (flow_control.h); not of ip
   std::optional<std::string> dscp = {};           // priorities by DSCP (flow_control.h); not of ip
+  std::optional<std::int64_t> pause_received = {}, pause_sent = {},
+                              discards_received = {};  // nic_counters.h; not of ip
 
   bool has_flag(std::string_view flag) const;
   friend bool operator==(const LinkEntry&, const LinkEntry&) = default;

@@ -8,6 +8,7 @@
 #include "yoke/base/tree_file.h"
 #include "yoke/probe/flow_control.h"
 #include "yoke/probe/module_eeprom.h"
+#include "yoke/probe/nic_counters.h"
 #include "yoke/probe/probe.h"
 #include "yoke/probe/recording_tree.h"
 
@@ -47,6 +48,7 @@ Sources sources_here() {
       .files = std::make_shared<DiskTree>(), .links = read_link_table(), .nvml = read_nvml(), .system = read_system()};
   read_module_eeproms(sources.links);
   read_flow_control(sources.links);
+  read_nic_counters(sources.links);
   return sources;
 }
 
@@ -63,6 +65,7 @@ Sources health_sources_here() {
                   .nvml = read_nvml(),
                   .system = read_system(NcclSearch::kHealth)};
   read_flow_control(sources.links);
+  read_nic_counters(sources.links);
   return sources;
 }
 

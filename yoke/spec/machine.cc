@@ -174,6 +174,9 @@ void visit_fields(Visitor& visit, NetworkInterface& interface) {
   visit.optional("module", interface.module);
   visit.optional("flow_control", interface.flow_control);
   visit.optional("dscp", interface.dscp);
+  visit.optional("pause_received", interface.pause_received);
+  visit.optional("pause_sent", interface.pause_sent);
+  visit.optional("discards_received", interface.discards_received);
 }
 
 template <class Visitor>

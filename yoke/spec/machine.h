@@ -142,6 +142,8 @@ struct NetworkInterface {
   // The priority of packets by their DSCP: "usual" is DSCP / 8, "26:5" what differs from it; "none": by VLAN tag, so
   // that packets without one have priority 0. Absent: the driver does not tell.
   std::optional<std::string> dscp = {};
+  // Since the driver started: pause frames, and packets that the NIC had no buffer for. Absent: it does not count them.
+  std::optional<std::int64_t> pause_received = {}, pause_sent = {}, discards_received = {};
   friend bool operator==(const NetworkInterface&, const NetworkInterface&) = default;
 };
 
