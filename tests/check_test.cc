@@ -58,6 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
         Capture{{"gpu-lost"}, "gpu-missing b300-1 GPU\n"}, Capture{{"nvlink-16"}, "nvlink-missing b300-1 GPU5\n"},
         Capture{{"gpu-hot"}, "gpu-throttled b300-1 GPU 3\n"}, Capture{{"gpu-held"}, "gpu-memory-held b300-1 GPU 6\n"},
         Capture{{"nic-pinned"}, "pin-some-rails b300-1 NCCL_IB_HCA\n"},
+        Capture{{"nic-pauses"}, "rail-pauses b300-1 enp58s0np0\n"},
         Capture{{"gpudirect-off"}, "gpudirect-missing b300-1 GPUDirect RDMA\n"},
         Capture{{"driver-570"}, "driver-old b300-1 -\n"},
         Capture{{"fabric-manager-off"}, "fabric-manager b300-1 -\n"}));

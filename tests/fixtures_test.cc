@@ -47,7 +47,7 @@ Strings machines() {
 TEST(Fixtures, AreThoseOfTheTable) {
   const std::string readme = read_file(fixtures() / "README.md");
   const Strings names = machines();
-  EXPECT_EQ(names.size(), 30U);
+  EXPECT_EQ(names.size(), 31U);
   for (const std::string& name : names) {
     EXPECT_NE(readme.find("| `" + name + "` |"), std::string::npos)
         << name << " has no row in tests/fixtures/README.md";
@@ -335,6 +335,13 @@ std::vector<Variant> variants() {
        {},
        {"? /gpus/*", "? /topology/matrix/*"}},
       {"nic-pinned", "b300", {"+ /etc/nccl.conf"}, {}, {}},
+      {"nic-pauses",
+       "b300",
+       {"= /sys/devices/pci*/infiniband/mlx5_[0-7]/ports/1/counters/port_rcv_packets",
+        "= /sys/devices/pci*/infiniband/mlx5_[0-7]/ports/1/counters/port_xmit_packets"},
+       {"+ /links/enp*s0np0/flow_control", "+ /links/enp*s0np0/dscp", "+ /links/enp*s0np0/pause_received",
+        "+ /links/enp*s0np0/pause_sent", "+ /links/enp*s0np0/discards_received"},
+       {}},
       {"gpudirect-off", "b300", {"- /sys/module/nvidia_peermem/*", "= /proc/driver/nvidia/version"}, {}, {}},
       {"driver-570", "b300", {"= /proc/driver/nvidia/version"}, {}, {"= /driver_version", "= /cuda_version"}},
       {"fabric-manager-off", "b300", {}, {}, {"= /gpus/[0-7]/fabric_state", "= /gpus/[0-7]/nvlink_links_active"}},

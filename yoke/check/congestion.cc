@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 
+#include "yoke/check/congestion.h"
 #include "yoke/check/rules.h"
 
 namespace yoke::check {
@@ -17,18 +18,6 @@ constexpr std::int64_t kMinLost =
     1000;                              // what a cable that was plugged or a switch that restarted leaves behind is less
 constexpr std::int64_t kMaxFlaps = 4;  // more than the other rails of the node, which a switch's restarts hit alike
 constexpr std::int64_t kMinMarks = 1000;  // of packets: a few come while settings change
-
-std::int64_t counter_of(const spec::RdmaDevice& device, std::string_view name) {
-  for (const spec::PortCounter& counter : device.counters) {
-    if (counter.name == name) return counter.value;
-  }
-  return 0;
-}
-
-std::string on_the_switch() {
-  return "on the switch: Cumulus 'nv set qos roce mode lossless' and 'nv show interface swpN qos roce counters', SONiC "
-         "'show pfc counters' and 'show queue counters', Dell OS10 'show qos interface ethernet 1/1/N roce'";
-}
 
 bool has_flow_control(const RailEnd& end) { return end.interface && end.interface->flow_control && end.is_ethernet(); }
 
@@ -57,6 +46,18 @@ int priority_of(int value, const std::string& dscp) {
 }
 
 }  // namespace
+
+std::int64_t counter_of(const spec::RdmaDevice& device, std::string_view name) {
+  for (const spec::PortCounter& counter : device.counters) {
+    if (counter.name == name) return counter.value;
+  }
+  return 0;
+}
+
+std::string on_the_switch() {
+  return "on the switch: Cumulus 'nv set qos roce mode lossless' and 'nv show interface swpN qos roce counters', SONiC "
+         "'show pfc counters' and 'show queue counters', Dell OS10 'show qos interface ethernet 1/1/N roce'";
+}
 
 AdviceList find_differing_flow_control(const ClusterView& view) {
   std::map<std::string, int> count;
@@ -160,22 +161,30 @@ AdviceList find_ignored_marks(const ClusterView& view) {
 }
 
 AdviceList find_lossy_ports(const ClusterView& view) {
+  const auto are_many = [](std::int64_t lost, std::int64_t packets) {
+    return lost >= kMinLost && packets > 0 && static_cast<double>(lost) >= kMaxLoss * static_cast<double>(packets);
+  };
   AdviceList list;
   for (const RailEnd& end : view.rails) {
     if (!end.rdma) continue;
     const std::int64_t again = counter_of(*end.rdma, "packet_seq_err") + counter_of(*end.rdma, "local_ack_timeout_err");
     const std::int64_t discards = counter_of(*end.rdma, "port_xmit_discards");
     const std::int64_t packets = counter_of(*end.rdma, "port_xmit_packets");
-    const std::int64_t lost = again + discards;
-    if (lost < kMinLost || packets <= 0 || static_cast<double>(lost) < kMaxLoss * static_cast<double>(packets))
-      continue;
+    const std::int64_t discarded = end.interface ? end.interface->discards_received.value_or(0) : 0;
+    const std::int64_t received = counter_of(*end.rdma, "port_rcv_packets");
+    const bool discards_many = are_many(discarded, received);
+    if (!are_many(again + discards, packets) && !discards_many) continue;
     list.push_back(
         {.node = end.node->name,
          .subject = end.name,
          .what = fmt::format("{} on {} loses packets", end.title(), end.node->name),
-         .evidence = fmt::format("{} of {} packets sent again, {} discarded before they were sent, since the "
-                                 "driver started",
-                                 again, packets, discards),
+         .evidence = discards_many
+                         ? fmt::format("{} of {} packets found no buffer in the NIC (rx_discards_phy), since the "
+                                       "driver started",
+                                       discarded, received)
+                         : fmt::format("{} of {} packets sent again, {} discarded before they were sent, since the "
+                                       "driver started",
+                                       again, packets, discards),
          .consequence = "RDMA sends whole windows again: large all-reduces are slow and uneven",
          .fix = "the fabric must be lossless for RoCE: PFC and ECN on the same priority on host and switch; " +
                 on_the_switch(),

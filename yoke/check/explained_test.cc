@@ -137,6 +137,17 @@ void send_elsewhere(spec::Survey& facts, std::size_t path) {
   facts.nodes[1].paths[path].routes = {"enP7s7"};
 }
 
+void narrow_a_rail_that_pauses(spec::Survey& facts) {
+  for (const std::size_t node : {0U, 1U}) {
+    for (const char* rail : {kRailA, kRailB}) {
+      spec::NetworkInterface& interface = interface_of(facts, node, rail);
+      interface.pause_sent = node == 1 && rail == std::string(kRailB) ? 30'000'000 : 10;
+      rdma_of(facts, node, *interface.rdma_device).counters = {{"port_rcv_packets", 4'000'000'000}};
+    }
+  }
+  interface_of(facts, 1, kRailB).pcie = spec::PcieLink{32, 2, 32, 4};
+}
+
 std::vector<JoinedCase> joined_cases() {
   std::vector<JoinedCase> cases = joined_ring_cases();
   const std::vector<JoinedCase> others = {
@@ -146,6 +157,7 @@ std::vector<JoinedCase> joined_cases() {
          for (const std::size_t node : {0U, 1U}) interface_of(f, node, kRailB).addresses.clear();
        }},
       {"node-silent", "port-down", case_of("node-silent").break_it},
+      {"pcie-narrow", "rail-pauses", narrow_a_rail_that_pauses},
       {"gpu-throttled", "gpu-stuck", case_of("gpu-throttled").break_it},
       {"gpu-clock-locked", "gpu-stuck", case_of("gpu-clock-locked").break_it},
       {"address-twice", "address-differs",

@@ -156,6 +156,7 @@ AdviceList find_differing_flow_control(const ClusterView& view);
 AdviceList find_classes_without_flow_control(const ClusterView& view);
 AdviceList find_ignored_marks(const ClusterView& view);
 AdviceList find_lossy_ports(const ClusterView& view);
+AdviceList find_paused_rails(const ClusterView& view);
 AdviceList find_flapping_ports(const ClusterView& view);
 
 }  // namespace yoke::check

@@ -78,13 +78,16 @@ inline spec::Machine made_b300(int number) {
     nic.pcie = spec::PcieLink{64, 16, 64, 16};
     nic.flow_control = "3";
     nic.dscp = "usual";
+    nic.pause_received = 200'000;
+    nic.pause_sent = 900;
+    nic.discards_received = 12;
     machine.rdma_devices.push_back(made_rdma(nic));
     spec::RdmaDevice& device = machine.rdma_devices.back();
     device.board = "NVD0000000100";
     device.rate = BitsPerSecond{800e9};
     device.iommu = "identity";
     device.bridges = 3;
-    device.counters = {{"link_downed", 1}, {"port_xmit_packets", 4000000000}};
+    device.counters = {{"link_downed", 1}, {"port_xmit_packets", 4000000000}, {"port_rcv_packets", 4000000000}};
     machine.interfaces.push_back(nic);
     machine.routes.push_back({.destination = made_address(10 + i, 0), .gateway = {}, .interface = nic.name});
   }
@@ -288,6 +291,15 @@ inline std::vector<RuleCase> gpu_network_cases() {
          m.rdma_devices[2].counters.push_back({"packet_seq_err", 900000});
        }),
        kNode, "enp26s0np0"},
+      {"rail-losses", "NoBufferInTheNic",
+       on_server([](spec::Machine& m) { m.interfaces[3].discards_received = 70'000; }), kNode, "enp26s0np0"},
+      {"rail-pauses", "ASlowReceiver", on_server([](spec::Machine& m) {
+         m.interfaces[3].pause_sent = 30'000'000;
+         for (std::size_t i = 1; i < m.interfaces.size(); ++i) m.interfaces[i].pause_received = 30'000'000;
+       }),
+       kNode, "enp26s0np0"},
+      {"rail-pauses", "HeldBackByTheSwitch",
+       on_server([](spec::Machine& m) { m.interfaces[3].pause_received = 30'000'000; }), kNode, "enp26s0np0"},
       {"rail-flaps", "OneOfEight", on_server([](spec::Machine& m) { m.rdma_devices[6].counters[0].value = 37; }), kNode,
        "enp30s0np0"},
       {"port-slow", "OneCauseForAllEight", on_server([](spec::Machine& m) {
