@@ -61,6 +61,10 @@ TEST(ServeUpstream, PassesAnswersAndRefusalsOn) {
   EXPECT_EQ(front.post("/v1/messages", R"({"messages":[{"role":"user","content":"a"}],"max_tokens":3})").status, 200);
   EXPECT_EQ(at(parse_json(front.post("/tokenize", R"({"prompt":"A cable"})").body, "ids"), "count").text, "3");
   EXPECT_THAT(front.get("/metrics").body, HasSubstr("vllm:generation_tokens_total{model_name=\"nano\"}"));
+  for (const Served* server : {&upstream, &front}) {
+    EXPECT_EQ(server->get("/ready").status, 200);
+    EXPECT_THAT(server->get("/metrics").body, HasSubstr("\nyoke_canary_up{model_name=\"nano\"} 1\n"));
+  }
   EXPECT_EQ(at(parse_json(front.get("/v1/cluster").body, "view"), "state").text, "ready");
   EXPECT_EQ(front.end(), 0) << front.err;
 }

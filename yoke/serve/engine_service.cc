@@ -25,13 +25,16 @@ class Canary : public AnswerSink {
 
   void on_token(std::uint64_t, const text::SampledToken&) override {
     const Seconds after = to_seconds(real_clock().now() - start_);
+    hub_.metrics().count_canary(is_alone_ ? std::optional(after) : std::nullopt, real_clock().now());
     answer(200, Document::map({{"status", Document::string("ready")}, {"seconds", Document::number(after.value)}}));
   }
   void on_end(std::uint64_t, engine::FinishReason, const std::optional<Error>& error) override {
     // A server whose places are all taken answers others meanwhile: that is as good a sign.
     if (hub_.metrics().tokens_per_second(real_clock().now()) > 0) {
+      hub_.metrics().count_canary(std::nullopt, real_clock().now());
       return answer(200, Document::map({{"status", Document::string("ready")}, {"busy", Document::boolean(true)}}));
     }
+    if (!is_answered_ && was_ready_) hub_.metrics().count_lost_canary(real_clock().now());
     answer(503, Document::map({{"status", Document::string("not ready")},
                                {"why", Document::string(error ? error->message() : "no token came")}}));
   }
@@ -46,6 +49,9 @@ class Canary : public AnswerSink {
   const std::shared_ptr<http::Exchange> exchange_;
   RequestHub& hub_;
   const Instant start_ = real_clock().now();
+  const HubStatus before_ = hub_.status();
+  const bool is_alone_ = before_.running == 0 && before_.waiting == 0;
+  const bool was_ready_ = before_.ready.has_value();
   bool is_answered_ = false;
 };
 

@@ -21,6 +21,8 @@ const std::vector<double> kLengthBounds = {1,   2,    5,    10,   20,    50,    
 const std::vector<double> kStepBounds = {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
 const std::vector<double> kRecoveryBounds = {0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60};
 
+constexpr Seconds kCanaryAge{60};
+
 std::int64_t second_of(Instant now) {
   return std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
 }
@@ -189,6 +191,33 @@ void ServeMetrics::count_response(int status) {
   ++responses_[status];
 }
 
+void ServeMetrics::count_canary(std::optional<Seconds> alone, Instant now) {
+  const std::lock_guard lock(mutex_);
+  canary_ = {.is_up = true, .when = now};
+  if (!alone) return;
+  canary_time_ = *alone;
+  canary_timed_ = now;
+}
+
+void ServeMetrics::count_lost_canary(Instant now) {
+  const std::lock_guard lock(mutex_);
+  canary_ = {.is_up = false, .when = now};
+}
+
+// Nobody may have asked for a long time: what was true then is not shown as if it were now.
+std::string ServeMetrics::canary_text(const std::string& labels, Instant now) const {
+  std::string out;
+  if (canary_ && to_seconds(now - canary_->when) < kCanaryAge) {
+    out += gauge_text("yoke_canary_up", "1 if the last request for one token of yoke's own was answered.", labels,
+                      canary_->is_up ? 1 : 0);
+  }
+  if (canary_timed_ && to_seconds(now - *canary_timed_) < kCanaryAge) {
+    out += gauge_text("yoke_canary_seconds", "How long the last of these took with nothing else to do.", labels,
+                      canary_time_.value);
+  }
+  return out;
+}
+
 double ServeMetrics::tokens_per_second(Instant now) const {
   constexpr std::int64_t kWindow = 5;
   const std::lock_guard lock(mutex_);
@@ -211,7 +240,8 @@ std::uint64_t ServeMetrics::engine_starts() const {
 }
 
 std::string ServeMetrics::text(const GaugeValues& gauges) const {
-  const double rate = tokens_per_second(real_clock().now());
+  const Instant now = real_clock().now();
+  const double rate = tokens_per_second(now);
   const std::lock_guard lock(mutex_);
   const std::string labels = fmt::format("model_name=\"{}\"", label_value(gauges.model));
   std::string out;
@@ -246,6 +276,7 @@ std::string ServeMetrics::text(const GaugeValues& gauges) const {
   out += gauge_text("yoke_tokens_per_second", "Generated tokens, over the last five seconds.", labels, rate);
   out += gauge_text("yoke_ranks", "Ranks of the engine.", labels, gauges.ranks);
   out += gauge_text("yoke_engine_ready", "1 while the engine takes requests.", labels, gauges.is_ready ? 1 : 0);
+  out += canary_text(labels, now);
   out += ranks_text(labels, gauges.ranks_each);
   out += links_text(labels, gauges.links);
   out += gauge_text("yoke_http_connections", "Open connections.", labels, static_cast<double>(gauges.connections));

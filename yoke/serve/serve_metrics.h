@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,9 @@ class ServeMetrics {
   void count_recovery(Seconds after);
   void count_engine_start();
   void count_response(int status);
+  // A request of our own for one token (a canary). `alone`: how long it took, where the engine had nothing else to do.
+  void count_canary(std::optional<Seconds> alone, Instant now);
+  void count_lost_canary(Instant now);  // of an engine that had been ready
 
   double tokens_per_second(Instant now) const;  // over the last five seconds
   std::uint64_t recoveries() const;
@@ -96,6 +100,14 @@ class ServeMetrics {
     std::uint64_t tokens = 0;
   };
   std::array<Slot, kSlots> slots_{};
+  struct Canary {
+    bool is_up = false;
+    Instant when{};
+  };
+  std::optional<Canary> canary_;
+  Seconds canary_time_{};
+  std::optional<Instant> canary_timed_;
+  std::string canary_text(const std::string& labels, Instant now) const;
 
  public:
   ServeMetrics();

@@ -58,6 +58,24 @@ TEST(ServeMetrics, TellOfEachRankAndEachLink) {
   EXPECT_THAT(ServeMetrics().text({.model = "m"}), testing::Not(HasSubstr("yoke_link"))) << "no family without samples";
 }
 
+TEST(ServeMetrics, ACanaryShowsForAMinute) {
+  ServeMetrics metrics;
+  const auto has = [&](const std::string& line) {
+    return metrics.text({.model = "m"}).find(line) != std::string::npos;
+  };
+  EXPECT_FALSE(has("yoke_canary_up")) << "none was asked for";
+  const Instant now = real_clock().now();
+  metrics.count_canary(20_ms, now);
+  EXPECT_TRUE(has("yoke_canary_up{model_name=\"m\"} 1\n"));
+  EXPECT_TRUE(has("yoke_canary_seconds{model_name=\"m\"} 0.02\n"));
+  metrics.count_canary(std::nullopt, now);
+  EXPECT_TRUE(has("yoke_canary_seconds{model_name=\"m\"} 0.02\n")) << "a busy engine's time is not kept";
+  metrics.count_lost_canary(now);
+  EXPECT_TRUE(has("yoke_canary_up{model_name=\"m\"} 0\n"));
+  metrics.count_lost_canary(now - std::chrono::seconds(70));
+  EXPECT_FALSE(has("yoke_canary_up")) << "long ago";
+}
+
 // Prometheus refuses a family whose type is told twice.
 TEST(ServeMetrics, OfSeveralModelsHaveEachFamilyOnce) {
   const std::string text =

@@ -110,11 +110,11 @@ void UpstreamService::run() {
 void UpstreamService::look() {
   {
     const std::lock_guard lock(mutex_);
-    if (is_up_ && to_seconds(real_clock().now() - last_token_) < kLookEvery) return;
+    const Instant now = real_clock().now();
+    if (is_up_ && to_seconds(now - last_token_) < kLookEvery) return metrics_.count_canary(std::nullopt, now);
   }
   try {
-    learn_model();
-    canary();
+    ask_canary();
     set_up();
   } catch (const Error& error) {
     set_down(error.message());
@@ -208,6 +208,25 @@ Seconds UpstreamService::canary() {
   return to_seconds(real_clock().now() - start);
 }
 
+Seconds UpstreamService::ask_canary() {
+  bool is_alone = false;
+  bool was_up = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_alone = running_ == 0;
+    was_up = was_up_;
+  }
+  try {
+    learn_model();
+    const Seconds took = canary();
+    metrics_.count_canary(is_alone ? std::optional(took) : std::nullopt, real_clock().now());
+    return took;
+  } catch (const Error&) {
+    if (was_up) metrics_.count_lost_canary(real_clock().now());
+    throw;
+  }
+}
+
 void UpstreamService::note(const std::string& text) {
   {
     const std::lock_guard lock(mutex_);
@@ -270,8 +289,7 @@ Document UpstreamService::cluster_view() {
 void UpstreamService::answer_ready(const ExchangePtr& exchange) {
   ask_aside(exchange, ApiKind::kChat, [this, exchange] {
     try {
-      learn_model();
-      const Seconds took = canary();
+      const Seconds took = ask_canary();
       set_up();
       reply_document(exchange, metrics_,
                      Document::map({{"status", Document::string("ready")}, {"seconds", Document::number(took.value)}}));

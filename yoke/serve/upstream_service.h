@@ -84,8 +84,9 @@ class UpstreamService : public Service {
   void pass_on(const ExchangePtr& exchange, ApiKind kind);
   void ask_aside(const ExchangePtr& exchange, ApiKind kind, std::function<void()> ask);
   void answer_asides();
-  Seconds canary();  // one token; throws what keeps it from coming
-  void look();       // at the server: a canary where nothing else shows that it works
+  Seconds canary();      // one token; throws what keeps it from coming
+  Seconds ask_canary();  // the same, counted
+  void look();           // at the server: a canary where nothing else shows that it works
   void learn_model();
   void set_up();
   void set_down(const std::string& why);
