@@ -102,6 +102,15 @@ PageServer::~PageServer() {
 
 Endpoint PageServer::local() const { return state_->server->local(); }
 
+std::size_t PageServer::watchers() const {
+  const std::lock_guard lock(state_->mutex);
+  const auto count = [](const auto& list) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(list, [](const auto& exchange) { return !exchange->is_over(); }));
+  };
+  return count(state_->opened) + count(state_->watching);
+}
+
 void PageServer::publish(const Board& board) {
   const Document now = board_json(board);
   std::string text = print_json(now, JsonLayout::kOneLine);

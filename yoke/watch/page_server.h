@@ -6,6 +6,7 @@
 //
 // publish() is for one thread; the server's threads read what it left.
 #pragma once
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,7 @@ class PageServer {
 
   Endpoint local() const;
   void publish(const Board& board);
+  std::size_t watchers() const;  // who gets events now
 
  private:
   struct State;
