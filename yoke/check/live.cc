@@ -15,6 +15,11 @@ using namespace literals;
 constexpr double kLiveBusy = 0.2;
 constexpr double kLiveIdle = 0.01;
 constexpr double kMaxRetransmits = 10;  // of a sample: a lossless fabric has none
+constexpr double kMaxDiscards = 10;     // of a sample: likewise
+// Guo et al., RDMA over Commodity Ethernet at Scale (SIGCOMM 2016): a slow receiver sends thousands of pause frames a
+// second, and a server at a switch that is not overloaded none. A busy fabric pauses all rails alike.
+constexpr double kMaxPausesPerSecond = 1000;
+constexpr double kMorePausesThanOthers = 10;
 constexpr double kMaxThermalShare = 0.1;
 constexpr double kMaxPressure = 0.1;
 // 34 to 12.7 GiB in 1.5 s was seen on a Spark before it froze.
@@ -43,6 +48,8 @@ constexpr std::array kPaces = {
     LivePace{"rail-idle", {4}, {1.9}},
     LivePace{"rail-lossy", {1.9}, {5}},
     LivePace{"errors-counted", {0}, {10}},
+    LivePace{"rail-losses", {0}, {10}},
+    LivePace{"rail-pauses", {0}, {10}},
     LivePace{"gpu-throttled", {1.9}, {1.9}, "heat, a brake or a hardware slowdown holds a GPU's clock down"},
     LivePace{"gpu-xid", {0}, {60}, "the driver reports an error of a GPU (Xid)"},
     LivePace{"gpu-ecc", {0}, {60}, "a GPU counts uncorrectable memory errors"},
@@ -53,6 +60,46 @@ constexpr std::array kPaces = {
     LivePace{"engine-restarts", {0}, {1.9}, "an engine was started again three times within 10 minutes"},
 };
 constexpr std::size_t kOfTheTable = 13;  // the first so many are rules of rule.h
+
+bool pauses_more_than_others(const LiveNode& node, const LiveRail& rail) {
+  bool has_other = false;
+  double least = 0;
+  for (const LiveRail& other : node.rails) {
+    if (&other == &rail || !other.pauses_sent) continue;
+    least = has_other ? std::min(least, *other.pauses_sent) : *other.pauses_sent;
+    has_other = true;
+  }
+  return has_other && rail.pauses_sent.value_or(0) > kMaxPausesPerSecond &&
+         *rail.pauses_sent > kMorePausesThanOthers * least;
+}
+
+void inspect_nic(const LiveNode& node, const LiveRail& rail, std::vector<spec::Finding>& list) {
+  if (rail.discards_received.value_or(0) > kMaxDiscards) {
+    list.push_back({.rule = "rail-losses",
+                    .severity = spec::Severity::kWarning,
+                    .node = node.name,
+                    .subject = rail.interface,
+                    .what = fmt::format("{} on {} discards packets that arrive", rail.title, node.name),
+                    .evidence = fmt::format("{:.0f} packets found no buffer in the NIC (rx_discards_phy) since the "
+                                            "last sample",
+                                            *rail.discards_received),
+                    .consequence = "RDMA sends whole windows again: large all-reduces are slow and uneven",
+                    .fix = "PFC and ECN on the same priority on host and switch: 'yoke check' shows them"});
+  }
+  if (pauses_more_than_others(node, rail)) {
+    list.push_back({.rule = "rail-pauses",
+                    .severity = spec::Severity::kWarning,
+                    .node = node.name,
+                    .subject = rail.interface,
+                    .what = fmt::format("{} on {} cannot take packets as fast as they come", rail.title, node.name),
+                    .evidence = fmt::format("it sends {:.0f} pause frames a second, another rail of the node not a "
+                                            "tenth of that",
+                                            *rail.pauses_sent),
+                    .consequence = "the switch passes the pauses on: ranks of other nodes wait too",
+                    .fix = "look for what slows this NIC down: its PCIe link ('yoke probe'), the IOMMU, a busy NUMA "
+                           "node"});
+  }
+}
 
 void inspect_rails(const LiveNode& node, std::vector<spec::Finding>& list) {
   for (const LiveRail& rail : node.rails) {
@@ -77,6 +124,7 @@ void inspect_rails(const LiveNode& node, std::vector<spec::Finding>& list) {
            .consequence = "RDMA stalls whenever a packet is lost: collectives are slow, and may fail",
            .fix = "look for full queues and pause frames; 'yoke link test' measures the loss"});
     }
+    inspect_nic(node, rail, list);
     if (!rail.works || !rail.carried) continue;
     for (const LiveRail& other : node.rails) {
       if (&other == &rail || other.group != rail.group || !other.carried || !other.expected) continue;
@@ -187,6 +235,17 @@ void inspect_engines(const LiveNode& node, std::vector<spec::Finding>& list) {
                       .evidence = fmt::format("{} starts within 10 minutes", engine.restarts),
                       .consequence = "requests fail, and each start may leave memory behind",
                       .fix = "stop what restarts it, and look at the end of its log"});
+    }
+    if (engine.answers == false) {
+      list.push_back({.rule = "engine-silent",
+                      .severity = spec::Severity::kError,
+                      .node = node.name,
+                      .subject = fmt::format("{} at port {}", engine.kind, engine.port),
+                      .what = fmt::format("{} on {} does not answer", engine.kind, node.name),
+                      .evidence = "no token came for yoke's own request (canary)",
+                      .consequence = "clients wait or are refused",
+                      .fix = "look at its log; start the engine again"});
+      continue;
     }
     if (engine.running.value_or(0) == 0 || engine.tokens_per_second.value_or(1) > 0) continue;
     list.push_back(

@@ -21,6 +21,8 @@ struct LiveRail {
   std::optional<BitsPerSecond> carried = {};  // in the busier direction
   std::optional<BitsPerSecond> expected = {};
   std::optional<double> errors = {}, retransmits = {};  // since the last sample
+  std::optional<double> discards_received = {};         // by the NIC, since the last sample
+  std::optional<double> pauses_sent = {};               // pause frames per second
 };
 
 struct LiveGpu {
@@ -37,7 +39,8 @@ struct LiveEngine {
   int port = 0;
   std::optional<std::int64_t> running = {}, waiting = {};
   std::optional<double> tokens_per_second = {};
-  int restarts = 0;  // within the last 10 minutes
+  std::optional<bool> answers = {};  // the engine's own request for one token, the last that it made
+  int restarts = 0;                  // within the last 10 minutes
 };
 
 struct LiveNode {

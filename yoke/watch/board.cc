@@ -121,7 +121,11 @@ check::LiveNode live_node(const Board& board, std::size_t place) {
         .works = rail.sample.carrier,
         .expected = expected_rate(cluster),
         .errors = rail.rates.errors,
-        .retransmits = rail.rates.retransmits};
+        .retransmits = rail.rates.retransmits,
+        .discards_received = rail.rates.discards_received};
+    if (rail.rates.pauses_sent) {  // what a NIC has counted comes every few seconds
+      found.pauses_sent = *rail.rates.pauses_sent / std::max(node.rates.elapsed, kSlowPeriod).value;
+    }
     if (rail.in || rail.out)
       found.carried = std::max(rail.in.value_or(BitsPerSecond{}), rail.out.value_or(BitsPerSecond{}));
     live.rails.push_back(std::move(found));
@@ -145,6 +149,7 @@ check::LiveNode live_node(const Board& board, std::size_t place) {
                             .running = engine.running,
                             .waiting = engine.waiting,
                             .tokens_per_second = node.rates.engines[i].generated_tokens,
+                            .answers = engine.canary_up,
                             .restarts = node.past.restarts(engine.port, board.now())});
   }
   return live;

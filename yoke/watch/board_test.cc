@@ -113,6 +113,48 @@ TEST(Board, ReportsErrorsMemoryAndPressure) {
   EXPECT_EQ(board.findings().closed()[0].finding.rule, "memory-falling");
 }
 
+// A NIC's counters come every five seconds.
+TEST(Board, ReportsARailThatPausesAloneAndPacketsWithoutABuffer) {
+  Board board(plan_of_two());
+  begin(board);
+  const auto count = [](Sample& sample, int second, std::int64_t pauses_of_a, std::int64_t pauses_of_b) {
+    const int read = second / 5 * 5;
+    sample.rails[0].pause_sent = read * pauses_of_a;
+    sample.rails[1].pause_sent = read * pauses_of_b;
+    sample.rails[0].pause_received = read * 5000;
+    sample.rails[1].discards_received = second < 20 ? 400 : 450;
+  };
+  play(board, 0, 19, [&](Sample& sample, int second) { count(sample, second, 3000, 2000); });
+  EXPECT_THAT(open_rules(board), ElementsAre()) << "a busy fabric pauses both alike";
+  play(board, 20, 40, [&](Sample& sample, int second) { count(sample, second, 3000, 2); });
+  EXPECT_THAT(open_rules(board), ElementsAre("rail-pauses spark-1 railA"));
+  ASSERT_EQ(board.findings().closed().size(), 1U);
+  EXPECT_EQ(board.findings().closed()[0].finding.rule, "rail-losses");
+  EXPECT_THAT(exposition(board, Exposed::kOwn),
+              HasSubstr("yoke_rail_pause_sent_total{hostname=\"spark-1\",device=\"railA\",rail=\"A\"} 120000\n"));
+  EXPECT_THAT(exposition(board, Exposed::kOwn),
+              HasSubstr("yoke_rail_receive_discards_total{hostname=\"spark-1\",device=\"railB\",rail=\"B\"} 450\n"));
+  EXPECT_EQ(exposition(board, Exposed::kOwn).find("yoke_rail_pause_sent_total{hostname=\"spark-2\""), std::string::npos)
+      << "absent is not 0";
+  play(board, 41, 70);
+  EXPECT_THAT(open_rules(board), ElementsAre());
+}
+
+TEST(Board, ReportsAnEngineThatGetsNoTokenForItself) {
+  Board board(plan_of_two());
+  begin(board);
+  const auto engine = [](Sample& sample, int second) {
+    sample.engines.resize(1);
+    sample.engines[0] = {.kind = "yoke", .port = 8000, .running = 0, .canary_up = second < 10};
+  };
+  play(board, 0, 35, engine);
+  EXPECT_THAT(open_rules(board), ElementsAre());
+  play(board, 36, 45, engine);
+  EXPECT_THAT(open_rules(board), ElementsAre("engine-silent spark-1 yoke at port 8000"));
+  EXPECT_THAT(exposition(board, Exposed::kOwn), HasSubstr("yoke_engine_canary_up{hostname=\"spark-1\""));
+  EXPECT_EQ(exposition(board, Exposed::kOwn).find("yoke_engine_canary_seconds"), std::string::npos) << "absent, not 0";
+}
+
 TEST(Board, ReportsGpusThatThrottleAreLostOrStuck) {
   Board board(plan_of_two());
   begin(board);

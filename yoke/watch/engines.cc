@@ -42,6 +42,8 @@ class MetricSums {
     const auto value = sum(names);
     return value && *value >= 0 && *value <= 1 ? value : std::nullopt;
   }
+  std::optional<double> least(std::string_view name) const { return extreme(name, std::ranges::min); }
+  std::optional<double> largest(std::string_view name) const { return extreme(name, std::ranges::max); }
   bool has_prefix(std::string_view prefix) const {
     return std::any_of(metrics_.begin(), metrics_.end(),
                        [&](const Metric& metric) { return metric.name.starts_with(prefix); });
@@ -54,6 +56,14 @@ class MetricSums {
   }
 
  private:
+  template <class Choose>
+  std::optional<double> extreme(std::string_view name, const Choose& choose) const {
+    std::optional<double> found;
+    for (const Metric& metric : metrics_) {
+      if (metric.name == name) found = found ? choose(*found, metric.value) : metric.value;
+    }
+    return found;
+  }
   const std::vector<Metric>& metrics_;
 };
 
@@ -90,6 +100,9 @@ std::optional<EngineSample> read_engine(const std::vector<Metric>& metrics, int 
     engine.prompt_tokens = sums.count({"vllm:prompt_tokens_total"});
     engine.generated_tokens = sums.count({"vllm:generation_tokens_total"});
     engine.preemptions = sums.count({"vllm:num_preemptions_total"});
+    // Several models: all of them must answer, and none may take long.
+    if (const auto up = sums.least("yoke_canary_up")) engine.canary_up = *up > 0;
+    engine.canary_seconds = sums.largest("yoke_canary_seconds");
   } else if (sums.has_prefix("sglang:")) {
     engine.kind = "sglang";
     engine.running = sums.count({"sglang:num_running_reqs"});

@@ -226,8 +226,12 @@ class Exposition {
              [](const BoardRail& rail) { return rail.sample.rdma_discards; });
     of_rails("yoke_rail_retransmits_total", "counter", "Sequence errors and timeouts of the RDMA port.",
              [](const BoardRail& rail) { return rail.sample.rdma_retransmits; });
-    of_rails("yoke_rail_pause_received_total", "counter", "Pause frames that the NIC was sent.",
+    of_rails("yoke_rail_pause_received_total", "counter", "Pause frames that the NIC received.",
              [](const BoardRail& rail) { return rail.sample.pause_received; });
+    of_rails("yoke_rail_pause_sent_total", "counter", "Pause frames that the NIC sent.",
+             [](const BoardRail& rail) { return rail.sample.pause_sent; });
+    of_rails("yoke_rail_receive_discards_total", "counter", "Packets that arrived and found no buffer in the NIC.",
+             [](const BoardRail& rail) { return rail.sample.discards_received; });
     of_rails("yoke_rail_pcie_width", "gauge", "PCIe lanes of the NIC in use now.",
              [](const BoardRail& rail) { return rail.sample.pcie_width; });
   }
@@ -255,6 +259,12 @@ class Exposition {
                [](const EngineSample& engine, const EngineRates& rates) {
                  return rates.generated_tokens ? rates.generated_tokens : engine.tokens_per_second;
                });
+    of_engines("yoke_engine_canary_up", "Whether the last request for one token of yoke serve's own was answered.",
+               [](const EngineSample& engine, const EngineRates&) {
+                 return engine.canary_up ? std::optional(*engine.canary_up ? 1 : 0) : std::nullopt;
+               });
+    of_engines("yoke_engine_canary_seconds", "How long that took with nothing else to do.",
+               [](const EngineSample& engine, const EngineRates&) { return engine.canary_seconds; });
     of_engines(
         "yoke_engine_generated_tokens_total", "Tokens that the engine has generated since its start.",
         [](const EngineSample& engine, const EngineRates&) { return engine.generated_tokens; }, "counter");

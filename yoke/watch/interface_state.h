@@ -1,11 +1,8 @@
-// What only the kernel's calls tell of a network interface: up, carrier, and the pause frames that its NIC counts. In
-// the network namespace of the calling thread, which files below /sys do not follow.
+// What only the kernel's calls tell of a network interface: up, carrier, and what its NIC counts of pause frames and
+// discards. In the network namespace of the calling thread, which files below /sys do not follow.
 #pragma once
-#include <map>
-#include <string>
-#include <vector>
-
 #include "yoke/base/files.h"
+#include "yoke/probe/nic_counters.h"
 #include "yoke/watch/sample.h"
 
 namespace yoke::watch {
@@ -15,17 +12,11 @@ class InterfaceCalls {
   InterfaceCalls();
   void read_state(RailSample& rail) const;
   // Costs a NIC of hundreds of counters about a millisecond: not for every sample.
-  void read_pauses(RailSample& rail);
+  void read_nic_counters(RailSample& rail);
 
  private:
-  struct PausePlaces {
-    std::size_t statistics = 0;  // how many the NIC has
-    std::vector<std::size_t> received, sent;
-  };
-  const PausePlaces& places_of(const std::string& interface);
-
   UniqueFd socket_;
-  std::map<std::string, PausePlaces> places_;
+  probe::NicCounterReader counters_;
 };
 
 }  // namespace yoke::watch

@@ -48,6 +48,12 @@ TEST(Engines, AreKnownByTheirMetrics) {
   EXPECT_EQ(vllm->cache_usage, 0.25);
   EXPECT_EQ(vllm->model, "m");
   EXPECT_EQ(read_engine(read_metrics("vllm:num_requests_running 0\nyoke_ranks 2\n"), 1)->kind, "yoke");
+  const auto yoke = read_engine(read_metrics("vllm:num_requests_running 0\nyoke_canary_up{model_name=\"a\"} 1\n"
+                                             "yoke_canary_up{model_name=\"b\"} 0\nyoke_canary_seconds 0.03\n"),
+                                1);
+  EXPECT_EQ(yoke->canary_up, false) << "one of two models";
+  EXPECT_EQ(yoke->canary_seconds, 0.03);
+  EXPECT_EQ(vllm->canary_up, std::nullopt);
   EXPECT_EQ(read_engine(read_metrics("sglang:gen_throughput 3.5\n"), 1)->tokens_per_second, 3.5);
   EXPECT_EQ(read_engine(read_metrics("llamacpp:tokens_predicted_total 9\n"), 1)->generated_tokens, 9);
   EXPECT_FALSE(read_engine(read_metrics("node_load1 1\n"), 1));

@@ -18,7 +18,8 @@ std::optional<double> share(const Total& before, const Total& after, Seconds ela
   return value ? std::optional(std::min(1.0, *value / per_second)) : std::nullopt;
 }
 
-Total sum(const Total& a, const Total& b) {
+template <class Value>
+std::optional<Value> sum(const std::optional<Value>& a, const std::optional<Value>& b) {
   if (!a || !b) return a ? a : b;
   return *a + *b;
 }
@@ -38,11 +39,14 @@ RailRates rail_rates(const RailSample* before, const RailSample& after, Seconds 
           .rdma_sent = bytes_rate(before->rdma_tx_bytes, after.rdma_tx_bytes, elapsed),
           .errors = growth(sum(sum(before->rx_errors, before->tx_errors), before->rdma_errors),
                            sum(sum(after.rx_errors, after.tx_errors), after.rdma_errors), kEvents),
-          .discards = growth(sum(sum(before->rx_dropped, before->tx_dropped), before->rdma_discards),
-                             sum(sum(after.rx_dropped, after.tx_dropped), after.rdma_discards), kEvents),
+          .discards = sum(growth(sum(sum(before->rx_dropped, before->tx_dropped), before->rdma_discards),
+                                 sum(sum(after.rx_dropped, after.tx_dropped), after.rdma_discards), kEvents),
+                          growth(before->discards_received, after.discards_received, kEvents)),
           .retransmits = growth(before->rdma_retransmits, after.rdma_retransmits, kEvents),
           .pauses = growth(sum(before->pause_received, before->pause_sent), sum(after.pause_received, after.pause_sent),
-                           kEvents)};
+                           kEvents),
+          .pauses_sent = growth(before->pause_sent, after.pause_sent, kEvents),
+          .discards_received = growth(before->discards_received, after.discards_received, kEvents)};
 }
 
 GpuRates gpu_rates(const GpuSample* before, const GpuSample& after, Seconds elapsed) {

@@ -23,6 +23,7 @@ struct RailRates {
   std::optional<BytesPerSecond> received, sent;                 // by the interface
   std::optional<BytesPerSecond> rdma_received, rdma_sent;       // by the RDMA port
   std::optional<double> errors, discards, retransmits, pauses;  // how many since the sample before
+  std::optional<double> pauses_sent, discards_received;         // of these, by the NIC
   friend bool operator==(const RailRates&, const RailRates&) = default;
 };
 

@@ -52,6 +52,7 @@ void visit_fields(Visitor& visit, RailSample& rail) {
   visit.optional("tx_dropped", rail.tx_dropped);
   visit.optional("pause_received", rail.pause_received);
   visit.optional("pause_sent", rail.pause_sent);
+  visit.optional("discards_received", rail.discards_received);
   visit.optional("rdma_device", rail.rdma_device);
   visit.optional("rdma_state", rail.rdma_state);
   visit.optional("rdma_rate", rail.rdma_rate);
@@ -129,6 +130,8 @@ void visit_fields(Visitor& visit, EngineSample& engine) {
   visit.optional("generated_tokens", engine.generated_tokens);
   visit.optional("preemptions", engine.preemptions);
   visit.optional("tokens_per_second", engine.tokens_per_second);
+  visit.optional("canary_up", engine.canary_up);
+  visit.optional("canary_seconds", engine.canary_seconds);
 }
 
 template <class Visitor>

@@ -14,6 +14,9 @@ namespace yoke::watch {
 
 using Total = std::optional<std::int64_t>;  // of a counter
 
+// Of what costs too much for every sample: sensors, counters of NICs, single RDMA counters, Slurm's jobs.
+inline constexpr Seconds kSlowPeriod{5};
+
 struct CpuSample {
   int cores = 0;
   std::int64_t busy = 0, total = 0;  // ticks of all cores since boot
@@ -45,7 +48,7 @@ struct RailSample {
   std::optional<int> port;
   bool up = false, carrier = false;
   Total rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped, tx_dropped;
-  Total pause_received, pause_sent;
+  Total pause_received, pause_sent, discards_received;  // by the NIC, every few seconds (kSlowPeriod)
   std::optional<std::string> rdma_device, rdma_state;
   std::optional<BitsPerSecond> rdma_rate;
   Total rdma_rx_bytes, rdma_tx_bytes;
@@ -98,6 +101,8 @@ struct EngineSample {
   Total prompt_tokens, generated_tokens;
   Total preemptions;                        // requests that lost their place in the cache
   std::optional<double> tokens_per_second;  // where the engine says it itself
+  std::optional<bool> canary_up;            // the last request for one token that `yoke serve` made itself: it came
+  std::optional<double> canary_seconds;     // how long the last one took
   friend bool operator==(const EngineSample&, const EngineSample&) = default;
 };
 

@@ -44,8 +44,6 @@ void from_json(const Document& document, SamplerOptions& options) {
 
 namespace {
 
-constexpr double kSlowPeriod = 5;  // of sensors, pause frames, single RDMA counters and Slurm's jobs
-
 double clock_seconds(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
@@ -99,7 +97,7 @@ struct Sampler::State {
     slow.sensors = sensor_files.read(files);
     slow.rails = rails;
     for (RailSample& rail : slow.rails) {
-      calls.read_pauses(rail);
+      calls.read_nic_counters(rail);
       const auto place = places.find(rail.interface);
       if (place != places.end()) read_rdma_counters(files, place->second, rail);
     }
@@ -215,7 +213,7 @@ Sample Sampler::take() {
   sample.uptime = clock_seconds(CLOCK_BOOTTIME);
   sample.rails = state_->read_rails();
   if (sample.uptime >= state_->slow_due) {
-    state_->slow_due = sample.uptime + kSlowPeriod;
+    state_->slow_due = sample.uptime + kSlowPeriod.value;
     state_->read_slow(sample.rails);
   }
   sample.sensors = state_->slow.sensors;
@@ -225,6 +223,7 @@ Sample Sampler::take() {
       if (read.interface != rail.interface) continue;
       rail.pause_received = read.pause_received;
       rail.pause_sent = read.pause_sent;
+      rail.discards_received = read.discards_received;
       copy_rdma_counters(read, rail);
     }
   }

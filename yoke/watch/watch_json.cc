@@ -90,6 +90,8 @@ Document engine_json(const EngineSample& engine, const EngineRates& rates) {
       .put("cache_usage", engine.cache_usage)
       .put("prompt_tokens_per_second", rates.prompt_tokens)
       .put("tokens_per_second", rates.generated_tokens ? rates.generated_tokens : engine.tokens_per_second)
+      .put("canary_up", engine.canary_up)
+      .put("canary_seconds", engine.canary_seconds)
       .take();
 }
 
