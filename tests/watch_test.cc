@@ -12,7 +12,6 @@
 
 #include "tests/lab_fixture.h"
 #include "tests/program.h"
-#include "tests/running_prometheus.h"
 #include "tests/running_watch.h"
 #include "tests/terminal.h"
 #include "yoke/base/json.h"
@@ -202,27 +201,6 @@ TEST(Watch, ReportsGpusThatThrottleFallOffAndComeBack) {
   EXPECT_TRUE(watch.until("finding-ends", "gpu-dead", node, 5_s));
 }
 
-// A real Prometheus reads the rules and scrapes the page.
-TEST(WatchPrometheus, TakesTheRulesAndScrapesThePage) {
-  if (!find_program("prometheus") || !find_program("promtool")) GTEST_SKIP() << "prometheus is not installed";
-  const auto rules = kSourceFolder / "share/prometheus/yoke-alerts.yml";
-  const Outcome checked = run({.argv = {"promtool", "check", "rules", rules}, .timeout = 30_s});
-  EXPECT_TRUE(checked.ok()) << checked.out << checked.err;
-  EXPECT_THAT(checked.out, HasSubstr("SUCCESS"));
-  const ScratchDir scratch;
-  // Each alert fires on the series that it is about, and on no other.
-  std::string cases = read_file(kSourceFolder / "tests/data/yoke-alerts-test.yml");
-  cases.replace(cases.find("ALERTS"), 6, rules.native());
-  const auto cases_file = scratch.path() / "alerts-test.yml";
-  write_file_atomically(cases_file, cases);
-  const Outcome tried = run({.argv = {"promtool", "test", "rules", cases_file}, .timeout = 30_s});
-  EXPECT_TRUE(tried.ok()) << tried.out << tried.err;
-  RunningWatch watch(scratch.path(), {"--page", "--listen", "127.0.0.1:0", "--interval", "0.3"});
-  const Endpoint page = watch.page();
-  RunningPrometheus prometheus(scratch.path(), page);
-  EXPECT_TRUE(prometheus.answers("yoke_cpu_busy_ratio", "hostname")) << prometheus.answer();
-}
-
 TEST(WatchPage, ShowsItselfInABrowser) {
   if (!find_program("chromium")) GTEST_SKIP() << "chromium is not installed";
   const ScratchDir scratch;
@@ -302,6 +280,37 @@ std::pair<int, int> largest_place(std::string_view screen, std::size_t from) {
     largest = {std::max(largest.first, row), std::max(largest.second, column)};
   }
   return largest;
+}
+
+// SGR sequences that choose a colour: 30 to 49.
+bool has_colour(std::string_view screen) {
+  for (std::size_t at = screen.find("\033["); at != std::string_view::npos; at = screen.find("\033[", at + 2)) {
+    const std::size_t end = screen.find_first_not_of("0123456789;", at + 2);
+    if (end == std::string_view::npos || screen[end] != 'm') continue;
+    for (const std::string& number : split(screen.substr(at + 2, end - at - 2), ';')) {
+      const int value = std::atoi(number.c_str());
+      if (value >= 30 && value < 50) return true;
+    }
+  }
+  return false;
+}
+
+// A terminal that knows none, and a person who wants none.
+TEST(WatchScreen, IsReadableWithoutColour) {
+  const ScratchDir scratch;
+  const auto shown = [&](const TerminalOptions& options) {
+    Terminal terminal(scratch.path(), {"watch", "--interval", "0.3"}, options);
+    EXPECT_TRUE(terminal.shows("memory free")) << terminal.screen();
+    terminal.type("q");
+    EXPECT_THAT(terminal.exit_status(), testing::AnyOf(0, 1));
+    return terminal.screen();
+  };
+  EXPECT_TRUE(has_colour(shown({})));
+  EXPECT_FALSE(has_colour(shown({.environment = {{"TERM", "vt100"}}})));
+  EXPECT_FALSE(has_colour(shown({.environment = {{"NO_COLOR", "1"}}})));
+  Terminal unknown(scratch.path(), {"watch"}, {.environment = {{"TERM", "no-such-terminal"}}});
+  EXPECT_TRUE(unknown.shows("this terminal cannot show a screen")) << unknown.screen();
+  EXPECT_NE(unknown.exit_status(), 0);
 }
 
 TEST(WatchScreen, FollowsTheSizeOfTheTerminal) {
