@@ -160,6 +160,18 @@ AdviceList find_ignored_marks(const ClusterView& view) {
   return list;
 }
 
+namespace {
+
+// A NIC counts discards for the whole port, and both rails of a port show them.
+bool is_of_the_same_port(const RailEnd& end, const AdviceList& list) {
+  if (list.empty()) return false;
+  const RailEnd& last = *list.back().rails.front();
+  return last.node == end.node && last.port == end.port && last.interface && end.interface &&
+         last.interface->discards_received == end.interface->discards_received;
+}
+
+}  // namespace
+
 AdviceList find_lossy_ports(const ClusterView& view) {
   const auto are_many = [](std::int64_t lost, std::int64_t packets) {
     return lost >= kMinLost && packets > 0 && static_cast<double>(lost) >= kMaxLoss * static_cast<double>(packets);
@@ -174,6 +186,10 @@ AdviceList find_lossy_ports(const ClusterView& view) {
     const std::int64_t received = counter_of(*end.rdma, "port_rcv_packets");
     const bool discards_many = are_many(discarded, received);
     if (!are_many(again + discards, packets) && !discards_many) continue;
+    if (discards_many && is_of_the_same_port(end, list)) {
+      list.back().rails.push_back(&end);
+      continue;
+    }
     list.push_back(
         {.node = end.node->name,
          .subject = end.name,

@@ -324,6 +324,15 @@ inline std::vector<RuleCase> device_cases() {
          }
          set(f, "NCCL_IB_HCA", "roce,mlx5_1");
        }},
+      {"rail-losses", "BothRailsOfAPortShowTheSameDiscards",
+       [](spec::Survey& f) {
+         for (const char* rail : {kRailA, kRailB}) {
+           spec::NetworkInterface& interface = interface_of(f, 1, rail);
+           interface.discards_received = 70'000;
+           rdma_of(f, 1, *interface.rdma_device).counters = {{"port_rcv_packets", 4'000'000'000}};
+         }
+       },
+       "spark-2", kRailA},
       {"pcie-narrow", "TwoLanesOfFour",
        [](spec::Survey& f) {
          interface_of(f, 1, kRailB).pcie = spec::PcieLink{32, 2, 32, 4};
