@@ -299,6 +299,22 @@ TEST(Launch, SlurmRunsTheGeneratedScriptAndScancelLeavesNothing) {
             "train.py\n");
   ASSERT_TRUE(lab.exec("1", {"scancel", second}).ok());
   EXPECT_EQ(wait_for(second, "CANCELLED"), "JobState=CANCELLED\n");
+
+  // Training whose ranks make no step: the guard of a node ends the job, and the rank is named. A shell counts in the
+  // place of PyTorch: five steps, and where it is when it is asked.
+  const std::string rank =
+      shared.write("rank",
+                   "#!/bin/sh\nfor word in \"$@\"; do case $word in */yoke_steps.py) folder=${word%/*} ;; esac; done\n"
+                   "file=$folder/rank-$SLURM_NODEID\n"
+                   "trap 'echo \"File \\\"/x/train.py\\\", line 7 in load\" > $file.stack' USR2\n"
+                   "for i in 1 2 3 4 5; do echo \"$i $$ \" > $file; sleep 0.1; done\n"
+                   "while :; do sleep 0.05; done\n");
+  torchrun.replace(torchrun.find(recorder), recorder.size(), rank);
+  const std::string third =
+      submit(shared.write("still.yaml", torchrun), {"--floor", "16MiB", "--progress", "2s", "--", "train.py"});
+  EXPECT_EQ(wait_for(third, "FAILED"), "JobState=FAILED\n");
+  EXPECT_THAT(lab.exec("1", {"cat", fmt::format("{}/yoke-torchrun-{}.out", folder, third)}).out,
+              testing::ContainsRegex("rank [01] has made no step for [0-9]+ s, after 5; it is at train.py:7 in load"));
   for (const char* node : {"1", "2"}) {
     const Outcome left =
         lab.exec(node, {"sh", "-c", "for i in $(seq 100); do pgrep -fx 'sleep 1000' || exit 0; sleep 0.1; done"});

@@ -122,7 +122,7 @@ class Guard {
     stay_alive();
     if (options_.floor.value > 0) watch_.emplace(options_.floor, pid_);
     if (!options_.follow.empty()) head_.emplace(value_or_throw(parse_endpoint(options_.follow)));
-    if (!options_.progress.empty()) steps_.emplace(options_.progress);
+    if (!options_.progress.empty()) steps_.emplace(options_.progress, options_.container);
     if (options_.canary_port) canary_.emplace(*options_.canary_port, options_.canary_model);
   }
   ~Guard() { end_all(); }

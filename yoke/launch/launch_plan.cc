@@ -215,7 +215,7 @@ void add_processes(LaunchPlan& plan) {
                                 .step = process.step,
                                 .wait_for = waits_of(plan, process, node),
                                 .argv = process_words(plan, process.command, node)});
-      if (plan.options.progress.value > 0 && !process.step) {
+      if (plan.counts_steps() && !process.step) {
         std::vector<std::string>& argv = plan.processes.back().argv;
         argv = argv_with_progress(argv, plan.options.scratch);
       }
@@ -251,7 +251,7 @@ void add_profiler(LaunchPlan& plan) {
 }
 
 void add_progress(LaunchPlan& plan) {
-  if (plan.options.progress.value <= 0) return;
+  if (!plan.counts_steps()) return;
   if (plan.engine.goal != "train") {
     throw Error(ErrorCode::kUnsupported,
                 fmt::format("--progress counts steps of training, and {} makes none", plan.engine.name),

@@ -84,7 +84,8 @@ struct LaunchPlan {
   std::string api_model() const;          // what the API calls the model
   std::vector<const NodeProcess*> of_node(std::size_t node) const;
   bool several() const { return nodes.size() > 1; }
-  bool uses_scratch() const { return !engine.files.empty() || options.progress.value > 0; }
+  bool counts_steps() const { return options.progress.value > 0; }
+  bool uses_scratch() const { return !engine.files.empty() || counts_steps(); }
 };
 
 // Throws Error(kUsage, kInvalid) for what cannot be: a layout that does not use all GPUs, a tensor parallelism that

@@ -9,6 +9,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
+#include "yoke/base/process.h"
 #include "yoke/base/result.h"
 #include "yoke/base/text.h"
 #include "yoke/launch/script_runner.h"
@@ -41,7 +42,7 @@ std::string_view progress_runner() {
          "\n"
          "folder = os.path.dirname(os.path.abspath(__file__))\n"
          "file = os.path.join(folder, 'rank-' + os.environ.get('RANK', '0'))\n"
-         "fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)\n"
+         "fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)  # in a container root writes it\n"
          "steps = 0\n"
          "\n"
          "def write_steps():\n"
@@ -119,13 +120,27 @@ void StepWatch::look() {
 
 Seconds StepWatch::silent_for() const { return Seconds{std::chrono::duration<double>(Clock::now() - last_).count()}; }
 
+// Inside a container ranks have other process numbers than outside, and often another user: there a shell of the
+// container sends the signal.
+void StepWatch::ask_for_stacks() const {
+  std::vector<std::string> argv = {"docker", "exec", container_, "sh", "-c", "kill -USR2 \"$@\"", "sh"};
+  for (const RankSteps& rank : ranks_) {
+    if (rank.pid <= 1) continue;
+    if (container_.empty()) {
+      kill(rank.pid, SIGUSR2);
+    } else {
+      argv.push_back(std::to_string(rank.pid));
+    }
+  }
+  if (container_.empty() || ranks_.empty()) return;
+  const auto ignored = try_to([&] { return run({.argv = argv, .timeout = Seconds{5}}); });
+}
+
 StepWatch::Report StepWatch::report() {
   Report report{.others_hang = !ranks_.empty()};
   const double silent = silent_for().value;
   const auto stack_of = [&](const RankSteps& rank) { return folder_ / fmt::format("rank-{}.stack", rank.rank); };
-  for (const RankSteps& rank : ranks_) {
-    if (rank.pid > 1) kill(rank.pid, SIGUSR2);
-  }
+  ask_for_stacks();
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::vector<std::pair<RankSteps, RankPlace>> places;
   for (const RankSteps& rank : ranks_) {

@@ -41,7 +41,9 @@ RankPlace read_stack(std::string_view stack);
 
 class StepWatch {
  public:
-  explicit StepWatch(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  // `container`: of Docker, in which the ranks run; empty: none.
+  explicit StepWatch(std::filesystem::path folder, std::string container = {})
+      : folder_(std::move(folder)), container_(std::move(container)) {}
 
   void look();
   bool has_begun() const { return sum_ > 0; }
@@ -51,13 +53,16 @@ class StepWatch {
     std::string text;          // "rank 1 made no step for 6 s after 41; it is at train.py:12 in load"
     bool others_hang = false;  // all ranks of this node wait for others
   };
-  // Asks the ranks for their stacks, which takes up to half a second.
+  // Asks the ranks for their stacks, which takes up to half a second, and longer in a container.
   Report report();
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  void ask_for_stacks() const;
+
   std::filesystem::path folder_;
+  std::string container_;
   std::vector<RankSteps> ranks_;
   std::int64_t sum_ = 0;
   Clock::time_point last_ = Clock::now();

@@ -73,6 +73,27 @@ TEST(Progress, TheGuardEndsATrainingThatStandsStill) {
   EXPECT_EQ(run_guard({.argv = {"sh", "-c", walks}, .progress = scratch.path(), .progress_limit = Seconds{1.5}}), 4);
 }
 
+// Ranks in a container have numbers of their own there: the signal goes by 'docker exec', here a program in its place.
+TEST(Progress, RanksInAContainerAreAskedByDocker) {
+  const ScratchDir scratch;
+  const std::filesystem::path docker = scratch.path() / "docker", steps = scratch.path() / "steps";
+  write_file_atomically(docker,
+                        fmt::format("#!/bin/sh\necho \"$*\" > {0}/asked\n"
+                                    "printf 'File \"/x/train.py\", line 7 in load' > {0}/steps/rank-3.stack\n",
+                                    scratch.path().native()),
+                        {.mode = 0755});
+  make_folder(steps);
+  write_file_atomically(steps / "rank-3", "5 4242 \n");
+  const std::string path = std::getenv("PATH");
+  setenv("PATH", fmt::format("{}:{}", scratch.path().native(), path).c_str(), 1);
+  StepWatch watch(steps, "yoke-torchrun");
+  watch.look();
+  const std::string report = watch.report().text;
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_THAT(report, testing::HasSubstr("rank 3 has made no step for 0 s, after 5; it is at train.py:7 in load"));
+  EXPECT_EQ(read_file(scratch.path() / "asked"), "exec yoke-torchrun sh -c kill -USR2 \"$@\" sh 4242\n");
+}
+
 TEST(Progress, ANodeWhoseRanksAllWaitGivesTheOtherNodeTimeToSpeak) {
   const ScratchDir scratch;
   const std::string stack =

@@ -11,12 +11,13 @@ namespace yoke::launch {
 namespace {
 
 // Steps, files and the main process as one argv; a shell only where it is needed.
-std::vector<std::string> node_argv(const LaunchPlan& plan, std::size_t node, Through through) {
+std::vector<std::string> node_argv(const LaunchPlan& plan, std::size_t node, const StartOptions& options) {
+  const Through through = options.through;
   const bool contained = through == Through::kDocker || through == Through::kApptainer;
   std::string script = (contained ? "" : modules_text(plan.options.modules)) + files_text(plan);
   std::vector<std::string> main;
   for (const NodeProcess* process : plan.of_node(node)) {
-    const auto argv = contained ? container_argv(through, plan, *process) : process->argv;
+    const auto argv = contained ? container_argv(through, plan, *process, options.limit) : process->argv;
     if (process->step) {
       script += remote::shell_join(argv) + " || exit\n";
     } else {
@@ -44,12 +45,12 @@ std::vector<std::string> guard_argv(const LaunchPlan& plan, std::size_t node, co
          exact(plan.engine.ready->start)});
   }
   if (options.through == Through::kDocker) add({"--container", container_name(plan)});
-  if (plan.options.progress.value > 0) {
+  if (plan.counts_steps()) {
     add({"--progress", plan.options.scratch, "--progress-limit", exact(plan.options.progress)});
   }
   if (plan.uses_scratch()) add({"--remove", plan.options.scratch});
   add({"--"});
-  add(node_argv(plan, node, options.through));
+  add(node_argv(plan, node, options));
   return argv;
 }
 

@@ -14,7 +14,7 @@ namespace yoke::launch {
 struct StartOptions {
   Through through = Through::kSsh;  // or kDocker, kApptainer
   Bytes floor{0};
-  Bytes limit{0};  // of a control group around the engine; 0: none
+  Bytes limit{0};  // of a control group around the engine, or of its container of Docker; 0: none
   std::string folder;
 };
 

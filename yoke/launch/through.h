@@ -25,7 +25,7 @@ struct ThroughOptions {
   Bytes hugepages{0};                          // of Kubernetes: huge pages of 2 MiB for each pod; 0: none
   std::string folder;                          // to run in; empty: wherever the script is started
   Bytes floor{0};                              // of the guard; 0: no guard
-  Bytes limit{0};                              // of host memory in a control group; 0: none
+  Bytes limit{0};                              // of host memory in a control group or a container of Docker; 0: none
 };
 
 struct RenderedFile {
@@ -39,13 +39,18 @@ std::vector<RenderedFile> render(Through through, const LaunchPlan& plan, const 
 // Kubernetes, which restart what they start.
 std::vector<RenderedFile> render_units(Through through, const LaunchPlan& plan, const ThroughOptions& options);
 
-// A process as it runs inside a container of the node. Error(kUnsupported) where the engine cannot be started so.
-std::vector<std::string> container_argv(Through through, const LaunchPlan& plan, const NodeProcess& process);
+// A process as it runs inside a container of the node; Docker gives that `limit` of host memory, 0: none.
+// Error(kUnsupported) where the engine cannot be started so.
+std::vector<std::string> container_argv(Through through, const LaunchPlan& plan, const NodeProcess& process,
+                                        Bytes limit);
 std::string container_name(const LaunchPlan& plan);
 
 // The head's API, where a worker of this node must end with the head: it cannot rejoin a new one. A launch over ssh
 // ends all ranks itself; scripts and units of different nodes do not know of each other.
 std::optional<std::string> followed_port(const LaunchPlan& plan, std::size_t node);
+
+// What the guard of a script is started with, after "yoke launch guard"; empty: there is nothing to watch.
+std::string guard_words(Through through, const LaunchPlan& plan, const ThroughOptions& options, std::size_t node);
 
 // Parts that several renderers share.
 // By bash, kDocker or kApptainer; kSsh is as kScript.

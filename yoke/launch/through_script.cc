@@ -26,27 +26,6 @@ constexpr std::string_view kWaitForPort =
 // Words of the user stand in single quotes: a '$' in them is meant as it is.
 constexpr const char* kNoExpansion = "# shellcheck disable=SC2016\n";
 
-// What the guard of a script is started with; empty: there is nothing to watch.
-std::string guard_words(Through through, const LaunchPlan& plan, const ThroughOptions& options, std::size_t node) {
-  std::string words;
-  if (options.floor.value > 0) {
-    words += fmt::format(" --floor {}", exact(options.floor));
-    for (const std::string& option : plan.engine.lower) words += " " + bash_word("--lower=" + option);
-  }
-  if (node == 0 && plan.engine.ready && !plan.engine.ready->canary.empty()) {
-    words += fmt::format(" --canary {} --canary-model {} --start-limit {}", plan.port("port"),
-                         bash_word(plan.api_model()), exact(plan.engine.ready->start));
-  }
-  if (const auto head = followed_port(plan, node)) words += fmt::format(" --follow {}", *head);
-  if (plan.options.progress.value > 0) {
-    words += fmt::format(" --progress {} --progress-limit {}", bash_word(plan.options.scratch),
-                         exact(plan.options.progress));
-  }
-  if (words.empty()) return words;
-  if (through == Through::kDocker) words += fmt::format(" --container {}", container_name(plan));
-  return "yoke launch guard" + words;
-}
-
 std::string title_of(const LaunchPlan& plan, const LaunchNode& node) {
   return fmt::format("# {} on {}, written by 'yoke launch {}'.\n", plan.engine.title, node.name, plan.engine.name);
 }
@@ -69,6 +48,18 @@ std::string require_image(const LaunchPlan& plan) {
 
 bool is_path(const std::string& model) { return model.starts_with('/'); }
 
+std::string megabytes(Bytes size) { return fmt::format("{}m", size.value >> 20); }
+
+// Files of the launch that do not lie in a folder which the container has as a whole.
+std::vector<std::string> files_in_container(const LaunchPlan& plan) {
+  std::vector<std::string> paths;
+  for (const LaunchFile& file : plan.files) {
+    const bool is_shared = plan.counts_steps() && file.path.starts_with(plan.options.scratch + "/");
+    if (!is_shared) paths.push_back(file.path);
+  }
+  return paths;
+}
+
 // Values with commas, which Apptainer would cut on its command line.
 std::string apptainer_exports(const LaunchPlan& plan, std::size_t node) {
   std::string text;
@@ -88,6 +79,26 @@ std::string own_folder_text(const std::string& folder) {
 }
 
 }  // namespace
+
+std::string guard_words(Through through, const LaunchPlan& plan, const ThroughOptions& options, std::size_t node) {
+  std::string words;
+  if (options.floor.value > 0) {
+    words += fmt::format(" --floor {}", exact(options.floor));
+    for (const std::string& option : plan.engine.lower) words += " " + bash_word("--lower=" + option);
+  }
+  if (node == 0 && plan.engine.ready && !plan.engine.ready->canary.empty()) {
+    words += fmt::format(" --canary {} --canary-model {} --start-limit {}", plan.port("port"),
+                         bash_word(plan.api_model()), exact(plan.engine.ready->start));
+  }
+  if (const auto head = followed_port(plan, node)) words += fmt::format(" --follow {}", *head);
+  if (plan.counts_steps()) {
+    // The steps of an earlier start would count as those of the next one.
+    words += fmt::format(" --progress {0} --progress-limit {1} --remove {0}", bash_word(plan.options.scratch),
+                         exact(plan.options.progress));
+  }
+  if (!words.empty() && through == Through::kDocker) words += fmt::format(" --container {}", container_name(plan));
+  return words;
+}
 
 std::vector<std::string> through_names() {
   std::vector<std::string> names;
@@ -155,7 +166,8 @@ std::optional<std::string> followed_port(const LaunchPlan& plan, std::size_t nod
   return fmt::format("{}:{}", plan.nodes.front().own_ip, plan.port("port"));
 }
 
-std::vector<std::string> container_argv(Through through, const LaunchPlan& plan, const NodeProcess& process) {
+std::vector<std::string> container_argv(Through through, const LaunchPlan& plan, const NodeProcess& process,
+                                        Bytes limit) {
   refuse_mpi_in_containers(plan, process);
   const std::string image = require_image(plan);
   const LaunchNode& node = plan.nodes[process.node];
@@ -170,11 +182,15 @@ std::vector<std::string> container_argv(Through through, const LaunchPlan& plan,
     // A machine without RDMA and GPUs needs none of these, and may not be allowed to raise them.
     if (node.rdma || node.has_gpu) add({"--ulimit", "memlock=-1", "--ulimit", "nofile=1048576:1048576"});
     add({"--ulimit", "stack=67108864"});
+    // Without --memory-swap Docker adds as much swap again: the container would page where it should end.
+    if (limit.value > 0) add({"--memory", megabytes(limit), "--memory-swap", megabytes(limit)});
     if (model_is_path) add({"--volume", fmt::format("{}:{}:ro", plan.options.model, plan.options.model)});
     if (!plan.options.profile.empty()) {
       add({"--volume", fmt::format("{}:{}", plan.options.profile, plan.options.profile)});
     }
-    for (const LaunchFile& file : plan.files) add({"--volume", fmt::format("{}:{}:ro", file.path, file.path)});
+    for (const std::string& path : files_in_container(plan)) add({"--volume", fmt::format("{}:{}:ro", path, path)});
+    // Ranks write their steps there.
+    if (plan.counts_steps()) add({"--volume", fmt::format("{}:{}", plan.options.scratch, plan.options.scratch)});
     for (const spec::FabricPin& pin : plan.environment[process.node]) add({"--env", pin.name + "=" + pin.value});
     // Keys by name only: their values are those of the node's own environment.
     add({"--env", "HF_TOKEN", "--env", "WANDB_API_KEY", "--entrypoint=", image});
@@ -184,7 +200,8 @@ std::vector<std::string> container_argv(Through through, const LaunchPlan& plan,
     if (node.rdma) binds.emplace_back("/dev/infiniband");
     if (model_is_path) binds.push_back(plan.options.model);
     if (!plan.options.profile.empty()) binds.push_back(plan.options.profile);
-    for (const LaunchFile& file : plan.files) binds.push_back(file.path);
+    for (const std::string& path : files_in_container(plan)) binds.push_back(path);
+    if (plan.counts_steps()) binds.push_back(plan.options.scratch);
     if (!binds.empty()) add({"--bind", fmt::format("{}", fmt::join(binds, ","))});
     for (const spec::FabricPin& pin : plan.environment[process.node]) {
       // Apptainer cuts --env at commas: such values go in by its own prefix.
@@ -214,7 +231,8 @@ std::string node_script(Through through, const LaunchPlan& plan, const ThroughOp
     text += fmt::format(
         "\n# Stops the engine before it takes the last memory of this node, and when it hangs, where yoke is "
         "installed.\n"
-        "run() {{\n  if command -v yoke >/dev/null; then\n    exec {} -- \"$@\"\n  fi\n  exec \"$@\"\n}}\n",
+        "run() {{\n  if command -v yoke >/dev/null; then\n    exec yoke launch guard{} -- \"$@\"\n  fi\n  exec "
+        "\"$@\"\n}}\n",
         guard);
   }
   for (const NodeProcess* process : processes) {
@@ -223,7 +241,7 @@ std::string node_script(Through through, const LaunchPlan& plan, const ThroughOp
       const std::size_t colon = endpoint.rfind(':');
       text += fmt::format("wait_for_port {} {}\n", endpoint.substr(0, colon), endpoint.substr(colon + 1));
     }
-    const auto argv = contained ? container_argv(through, plan, *process) : process->argv;
+    const auto argv = contained ? container_argv(through, plan, *process, options.limit) : process->argv;
     text += (process->step ? "" : guard.empty() ? "exec " : "run ") + words_text(argv);
   }
   return text;

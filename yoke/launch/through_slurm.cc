@@ -8,6 +8,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/text.h"
 #include "yoke/launch/modules.h"
+#include "yoke/launch/progress.h"
 #include "yoke/launch/through.h"
 
 namespace yoke::launch {
@@ -54,9 +55,21 @@ std::string open_words(const std::vector<std::string>& argv) {
   return text + "\n";
 }
 
+// Steps are counted for a guard: without one on a node nobody would read them.
+std::string progress_guard(const LaunchPlan& plan, const ThroughOptions& options) {
+  const std::string yoke = bash_word(plan.options.yoke);
+  return fmt::format(
+      "if ! command -v {0} >/dev/null; then\n"
+      "  echo \"yoke, which watches the steps, is not installed on $SLURMD_NODENAME\" >&2\n  exit 2\nfi\n"
+      "guard=({0} launch guard{1} --)\n",
+      yoke, guard_words(Through::kSlurm, plan, options, 0));
+}
+
 std::string body_of(const LaunchPlan& plan) {
   const auto words = [&](const EngineProcess& process, std::size_t node) {
-    return open_words(process_words(plan, process.command, node, kSlurmNames));
+    std::vector<std::string> argv = process_words(plan, process.command, node, kSlurmNames);
+    if (!plan.counts_steps() || process.step) return open_words(argv);
+    return "\"${guard[@]}\" " + open_words(argv_with_progress(argv, plan.options.scratch));
   };
   if (plan.engine.slurm && !plan.engine.slurm->command.empty()) {
     return "exec " + open_words(process_words(plan, plan.engine.slurm->command, 0, kSlurmNames));
@@ -123,8 +136,15 @@ RenderedFile slurm_script(const LaunchPlan& plan, const ThroughOptions& options)
       case_of_nodes(plan);
   text += modules_text(plan.options.modules);
   const bool own_command = plan.engine.slurm && !plan.engine.slurm->command.empty();
+  if (own_command && plan.counts_steps()) {
+    throw Error(
+        ErrorCode::kUnsupported,
+        fmt::format("--progress does not know the script in the command that {} has for Slurm", plan.engine.name),
+        "leave out --progress");
+  }
   if (!own_command) text += files_text(plan);  // srun knows its hosts itself
   const std::string mpi = plan.engine.slurm ? plan.engine.slurm->mpi : "";
+  if (plan.counts_steps()) text += progress_guard(plan, options);
   text += body_of(plan) + fmt::format("TASK\n)\nexec srun --label --kill-on-bad-exit=1 {}bash -c \"$task\"\n",
                                       mpi.empty() ? "" : fmt::format("--mpi={} ", mpi));
   return {container_name(plan) + ".sbatch", std::move(text), 0755};

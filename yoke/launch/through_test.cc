@@ -9,6 +9,7 @@
 #include "yoke/base/process.h"
 #include "yoke/base/yaml.h"
 #include "yoke/launch/launch_cases_testing.h"
+#include "yoke/launch/run.h"
 
 namespace yoke::launch {
 namespace {
@@ -22,6 +23,21 @@ LaunchPlan some_plan(const std::string& engine, const LaunchCase& launch_case) {
   return plan_launch(load_engine(engine), options, launch_case.nodes, {});
 }
 
+// Training whose steps are counted.
+LaunchPlan watched_plan(const std::string& engine) {
+  const LaunchOptions options{
+      .rest = {"train.py"}, .yoke = "/opt/yoke", .progress = Seconds{90}, .scratch = "/tmp/yoke-launch-1a"};
+  return plan_launch(load_engine(engine), options, two_servers().nodes, {});
+}
+
+// Without its line breaks.
+std::string flat(std::string text) {
+  for (std::size_t at = 0; (at = text.find(" \\\n", at)) != std::string::npos;) {
+    text.replace(at, text.find_first_not_of(' ', at + 3) - at, " ");
+  }
+  return text;
+}
+
 const ThroughOptions kOptions = {.time_limit = "04:00:00", .rdma_resource = "rdma/hca", .floor = Bytes{8LL << 30}};
 
 TEST(Through, EveryScriptOfEveryEnginePassesShellcheck) {
@@ -32,11 +48,10 @@ TEST(Through, EveryScriptOfEveryEnginePassesShellcheck) {
     argv.push_back(scratch.path() / fmt::format("{}.sh", argv.size()));
     write_file_atomically(argv.back(), text);
   };
-  for (const std::string& engine : engine_names()) {
-    const LaunchPlan plan = some_plan(engine, engine == "llama.cpp" ? three_sparks() : two_servers());
+  const auto add_all = [&](const LaunchPlan& plan, bool has_containers) {
     add(render(Through::kScript, plan, kOptions).front().text);
     for (const Through way : {Through::kSsh, Through::kDocker, Through::kApptainer}) {
-      if (engine != "vllm") break;
+      if (!has_containers) break;
       add(render(way, plan, kOptions).back().text);
       add(render_units(way, plan, kOptions).front().text);
     }
@@ -46,8 +61,12 @@ TEST(Through, EveryScriptOfEveryEnginePassesShellcheck) {
     const std::size_t begin = batch.find("<<'TASK'\n") + 9;
     const std::string task = batch.substr(begin, batch.find("\nTASK\n") - begin);
     add("#!/bin/bash\n# shellcheck disable=SC2154,SC2034,SC2016\n:\n" + task + "\n");
-    EXPECT_EQ(find_double_launch(batch), "") << engine;
+    EXPECT_EQ(find_double_launch(batch), "") << plan.engine.name;
+  };
+  for (const std::string& engine : engine_names()) {
+    add_all(some_plan(engine, engine == "llama.cpp" ? three_sparks() : two_servers()), engine == "vllm");
   }
+  add_all(watched_plan("torchrun"), true);
   const Outcome outcome = run({.argv = argv});
   EXPECT_TRUE(outcome.ok()) << outcome.out;
 }
@@ -60,9 +79,7 @@ TEST(Through, ADockerLineHasWhatRdmaNeedsAndNoSecret) {
   for (const char* words : {"--network host", "--ipc host", "--gpus all", "--device /dev/infiniband",
                             "--cap-add IPC_LOCK", "--ulimit memlock=-1", "--env HF_TOKEN ", "--entrypoint= ",
                             "VLLM_HOST_IP=192.168.100.2", "nvcr.io/nvidia/vllm:26.05-py3 vllm serve"}) {
-    std::string flat = files[1].text;
-    for (std::size_t at = 0; (at = flat.find(" \\\n  ", at)) != std::string::npos;) flat.replace(at, 5, " ");
-    EXPECT_THAT(flat, HasSubstr(words));
+    EXPECT_THAT(flat(files[1].text), HasSubstr(words));
   }
   EXPECT_ERROR(render(Through::kDocker, some_plan("trtllm", two_servers()), kOptions), ErrorCode::kUnsupported,
                "mpirun");
@@ -92,6 +109,39 @@ TEST(Through, ScriptsOfContainersHaveTheGuardToo) {
   EXPECT_EQ(followed_port(some_plan("llama.cpp", two_sparks()), 1), std::nullopt) << "its head reconnects";
   EXPECT_THAT(render(Through::kScript, some_plan("torchrun", two_sparks()), {}).front().text, Not(HasSubstr("guard")))
       << "nothing to watch";
+}
+
+TEST(Through, StepsAreCountedInContainersAndUnderSlurmToo) {
+  const std::string runner = " /tmp/yoke-launch-1a/yoke_steps.py train.py";
+  const std::string guard = " --progress /tmp/yoke-launch-1a --progress-limit 90s --remove /tmp/yoke-launch-1a";
+  const std::string docker = flat(render(Through::kDocker, watched_plan("torchrun"), kOptions)[1].text);
+  EXPECT_THAT(docker, HasSubstr(guard + " --container yoke-torchrun -- "));
+  EXPECT_THAT(docker, HasSubstr(" --volume /tmp/yoke-launch-1a:/tmp/yoke-launch-1a "));
+  EXPECT_THAT(docker, HasSubstr(runner));
+  const std::string hosts = flat(render(Through::kDocker, watched_plan("deepspeed"), kOptions)[1].text);
+  EXPECT_THAT(hosts, Not(HasSubstr("hostfile:ro"))) << "it lies in the folder that the container has as a whole";
+  const std::string apptainer = flat(render(Through::kApptainer, watched_plan("torchrun"), kOptions)[1].text);
+  EXPECT_THAT(apptainer, HasSubstr("--bind /dev/infiniband,/tmp/yoke-launch-1a "));
+  EXPECT_THAT(apptainer, HasSubstr(runner));
+  for (const char* engine : {"torchrun", "nemo", "deepspeed"}) {
+    const std::string slurm = flat(slurm_script(watched_plan(engine), kOptions).text);
+    EXPECT_THAT(slurm, HasSubstr("\nguard=(/opt/yoke launch guard --floor 8GiB" + guard + " --)\n"));
+    EXPECT_THAT(slurm, HasSubstr(std::string("exec \"${guard[@]}\" ") + load_engine(engine).program + " "));
+    EXPECT_THAT(slurm, HasSubstr(" /tmp/yoke-launch-1a/yoke_steps.py "));
+    EXPECT_THAT(slurm, HasSubstr("cat > /tmp/yoke-launch-1a/yoke_steps.py <<'END'\n"));
+  }
+  EXPECT_THAT(slurm_script(some_plan("torchrun", two_servers()), kOptions).text, Not(HasSubstr("guard")));
+}
+
+TEST(Through, ADockerContainerHasTheMemoryOfTheNodeLessTheFloor) {
+  ThroughOptions options = kOptions;
+  options.limit = Bytes{112LL << 30};
+  const LaunchPlan plan = some_plan("vllm", two_sparks());
+  EXPECT_THAT(flat(render(Through::kDocker, plan, options)[0].text),
+              HasSubstr(" --memory 114688m --memory-swap 114688m "));
+  const auto argv = guard_argv(plan, 0, {.through = Through::kDocker, .limit = options.limit});
+  EXPECT_NE(std::find(argv.begin(), argv.end(), "114688m"), argv.end()) << "as it is started over ssh";
+  EXPECT_THAT(render(Through::kDocker, plan, kOptions)[0].text, Not(HasSubstr("--memory"))) << "no limit is known";
 }
 
 TEST(Through, SlurmHasOneTaskForEachNodeOrEachGpuOfMpi) {
