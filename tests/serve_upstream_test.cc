@@ -60,13 +60,54 @@ TEST(ServeUpstream, PassesAnswersAndRefusalsOn) {
   EXPECT_THAT(front.post("/v1/responses", R"({"input":"Which?","stream":true})").body, HasSubstr("response.completed"));
   EXPECT_EQ(front.post("/v1/messages", R"({"messages":[{"role":"user","content":"a"}],"max_tokens":3})").status, 200);
   EXPECT_EQ(at(parse_json(front.post("/tokenize", R"({"prompt":"A cable"})").body, "ids"), "count").text, "3");
-  EXPECT_THAT(front.get("/metrics").body, HasSubstr("vllm:generation_tokens_total{model_name=\"nano\"}"));
   for (const Served* server : {&upstream, &front}) {
     EXPECT_EQ(server->get("/ready").status, 200);
     EXPECT_THAT(server->get("/metrics").body, HasSubstr("\nyoke_canary_up{model_name=\"nano\"} 1\n"));
   }
   EXPECT_EQ(at(parse_json(front.get("/v1/cluster").body, "view"), "state").text, "ready");
   EXPECT_EQ(front.end(), 0) << front.err;
+}
+
+double metric(const std::string& text, const std::string& series) {
+  const std::size_t at = text.find("\n" + series + " ");
+  return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+}
+
+// Under the names of an engine of our own: what the front counts, and what the server behind it says.
+TEST(ServeUpstream, MetricsOfAFrontAreThoseOfAnEngine) {
+  Served upstream;
+  upstream.wait_until_ready();
+  Served front(in_front_of(upstream));
+  front.err_until("answers", 20_s);
+  front.wait_until_ready();
+  const std::string asked = R"({"messages":[{"role":"user","content":"Which cable joins two units?"}],"stream":true})";
+  EXPECT_THAT(front.post("/v1/chat/completions", asked).body, testing::Not(HasSubstr("usage")))
+      << "nobody asked for it";
+  front.post("/v1/responses", R"({"input":"Which?","stream":true,"max_output_tokens":5})");
+  const std::string own = upstream.get("/metrics").body;
+  std::string text;
+  const std::string m = "{model_name=\"nano\"}";
+  for (const Deadline deadline = Deadline::after(20_s); !deadline.expired();) {
+    text = front.get("/metrics").body;
+    if (metric(text, "vllm:kv_cache_usage_perc" + m) >= 0 && metric(text, "vllm:num_requests_running" + m) == 0) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  for (const char* name : {"vllm:num_requests_running", "vllm:num_requests_waiting"}) {
+    EXPECT_EQ(metric(text, name + m), 0) << name << text;
+  }
+  EXPECT_GE(metric(text, "vllm:kv_cache_usage_perc" + m), 0) << "as it says itself";
+  // The server has answered the canaries too, of one token each.
+  for (const char* name : {"vllm:prompt_tokens_total", "vllm:generation_tokens_total"}) {
+    EXPECT_GT(metric(text, name + m), 4) << name;
+    EXPECT_LT(metric(text, name + m), metric(own, name + m)) << name;
+  }
+  EXPECT_EQ(metric(text, "vllm:time_to_first_token_seconds_count" + m), 2);
+  EXPECT_GT(metric(text, "vllm:inter_token_latency_seconds_count" + m), 4);
+  EXPECT_EQ(metric(text, "vllm:request_time_per_output_token_seconds_count" + m), 2);
+  EXPECT_EQ(metric(text, "yoke_canary_up{model_name=\"nano\"}"), 1);
+  EXPECT_GT(metric(text, "yoke_canary_seconds" + m), 0);
+  EXPECT_EQ(metric(text, "yoke_engine_ready" + m), 1);
+  EXPECT_EQ(metric(text, "yoke_ranks" + m), -1) << "the front does not know them";
 }
 
 // The server behind a front dies in the middle of four streams and is started again: each ends as if nothing had
@@ -102,6 +143,10 @@ void expect_streams_go_on(const Served& front, const std::string& sampling, cons
     EXPECT_THAT(disturbed[place], HasSubstr("\"completion_tokens\":60"));
   }
   EXPECT_GT(resumed, 0);
+  const std::string metrics = front.get("/metrics").body;
+  const std::string name = at(at(parse_json(front.get("/v1/models").body, "models"), "data").items.at(0), "id").text;
+  EXPECT_GE(metric(metrics, "yoke_resumptions_total{model_name=\"" + name + "\"}"), resumed);
+  EXPECT_GE(metric(metrics, "yoke_recovery_seconds_count{model_name=\"" + name + "\"}"), 1);
 }
 
 TEST(ServeUpstream, GoesOnWithStreamsWhoseServerDies) {
@@ -148,6 +193,9 @@ TEST(ServeUpstream, AnswersOthersWhileItsServerHangs) {
     asking.back().send_all(text, Deadline::after(2_s));
   }
   for (int i = 0; i < 3; ++i) EXPECT_EQ(front.get("/health").status, 200);
+  const std::string metrics = front.get("/metrics").body;
+  EXPECT_THAT(metrics, HasSubstr("yoke_engine_ready{model_name=\"upstream\"} 0\n"));
+  EXPECT_THAT(metrics, testing::Not(HasSubstr("kv_cache_usage"))) << "not known";
   for (const Socket& one : asking) {
     pollfd waited{.fd = one.fd(), .events = POLLIN, .revents = 0};
     EXPECT_EQ(poll(&waited, 1, 0), 0) << "it was answered before /health was";

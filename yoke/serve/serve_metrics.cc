@@ -40,7 +40,7 @@ std::string label_value(std::string_view text) {
 std::string gauge_text(std::string_view name, std::string_view help, const std::string& labels, double value) {
   return fmt::format("# HELP {0} {1}\n# TYPE {0} gauge\n{0}{{{2}}} {3}\n", name, help, labels, value);
 }
-std::string counter_text(std::string_view name, std::string_view help, const std::string& labels, std::uint64_t value) {
+std::string counter_text(std::string_view name, std::string_view help, const std::string& labels, double value) {
   return fmt::format("# HELP {0} {1}\n# TYPE {0} counter\n{0}{{{2}}} {3}\n", name, help, labels, value);
 }
 
@@ -144,26 +144,42 @@ ServeMetrics::ServeMetrics()
 void ServeMetrics::count_token(Seconds since_last, bool is_first, Instant now) {
   const std::lock_guard lock(mutex_);
   (is_first ? first_token_ : between_tokens_).add(since_last.value);
-  ++answer_tokens_;
+  note_tokens(1, now);
+}
+
+void ServeMetrics::count_tokens(std::int64_t tokens, Instant now) {
+  if (tokens <= 0) return;
+  const std::lock_guard lock(mutex_);
+  note_tokens(static_cast<std::uint64_t>(tokens), now);
+}
+
+void ServeMetrics::note_tokens(std::uint64_t tokens, Instant now) {
+  answer_tokens_ += tokens;
   const std::int64_t second = second_of(now);
   Slot& slot = slots_[static_cast<std::size_t>(second) % kSlots];
   if (slot.second != second) slot = {second, 0};
-  ++slot.tokens;
+  slot.tokens += tokens;
 }
 
 void ServeMetrics::count_finished(const Finished& finished) {
   const std::lock_guard lock(mutex_);
   ++finished_[finished.reason];
-  prompt_tokens_ += static_cast<std::uint64_t>(finished.prompt_tokens);
-  cached_tokens_ += static_cast<std::uint64_t>(finished.cached_tokens);
-  total_.add(finished.total.value);
-  prompt_lengths_.add(static_cast<double>(finished.prompt_tokens));
-  answer_lengths_.add(static_cast<double>(finished.answer_tokens));
-  if (finished.first_token.value > 0) {
-    queued_.add(finished.queued.value);
-    prefill_.add((finished.first_token - finished.queued).value);
-    decode_.add((finished.total - finished.first_token).value);
+  if (const auto prompt = finished.prompt_tokens) {
+    knows_prompts_ = true;
+    prompt_tokens_ += static_cast<std::uint64_t>(*prompt);
+    prompt_lengths_.add(static_cast<double>(*prompt));
+    if (finished.cached_tokens) {
+      knows_cached_ = true;
+      cache_queries_ += static_cast<std::uint64_t>(*prompt);
+      cached_tokens_ += static_cast<std::uint64_t>(*finished.cached_tokens);
+    }
   }
+  total_.add(finished.total.value);
+  answer_lengths_.add(static_cast<double>(finished.answer_tokens));
+  if (finished.first_token.value <= 0) return;
+  queued_.add(finished.queued.value);
+  prefill_.add((finished.first_token - finished.queued).value);
+  decode_.add((finished.total - finished.first_token).value);
   if (finished.answer_tokens > 1) {
     per_token_.add((finished.total - finished.first_token).value / static_cast<double>(finished.answer_tokens - 1));
   }
@@ -184,6 +200,11 @@ void ServeMetrics::count_recovery(Seconds after) {
 void ServeMetrics::count_engine_start() {
   const std::lock_guard lock(mutex_);
   ++engine_starts_;
+}
+
+void ServeMetrics::count_resumption() {
+  const std::lock_guard lock(mutex_);
+  ++resumptions_;
 }
 
 void ServeMetrics::count_response(int status) {
@@ -239,27 +260,72 @@ std::uint64_t ServeMetrics::engine_starts() const {
   return engine_starts_;
 }
 
+// What an engine of ours counts; of another server what it says.
+std::string ServeMetrics::engine_text(const GaugeValues& gauges, const std::string& labels) const {
+  const std::optional<UpstreamGauges>& other = gauges.upstream;
+  // What another server runs is what it was given, less its queue. Its own count is some seconds old.
+  const auto given = static_cast<double>(gauges.running);
+  const double queued = other ? std::min(other->waiting.value_or(0), given) : 0;
+  std::string out;
+  out += gauge_text("vllm:num_requests_running", "Requests whose prompt is being read or that are answered.", labels,
+                    given - queued);
+  out += gauge_text("vllm:num_requests_waiting", "Requests that wait for a place.", labels,
+                    static_cast<double>(gauges.waiting) + queued);
+  if (const auto usage = other ? other->cache_usage : gauges.cache_usage) {
+    out +=
+        gauge_text("vllm:kv_cache_usage_perc", "Part of the cache that running requests take, 0 to 1.", labels, *usage);
+  }
+  const auto preemptions = other ? other->preemptions : std::optional(static_cast<double>(preemptions_));
+  if (preemptions) {
+    out += counter_text("vllm:num_preemptions_total", "Sequences that were put off for want of cache.", labels,
+                        *preemptions);
+  }
+  if (!other) out += step_tokens_.text("vllm:iteration_tokens_total", "Tokens of a step of the engine.", labels);
+  return out;
+}
+
+std::string ServeMetrics::prompts_text(const GaugeValues& gauges, const std::string& labels) const {
+  const std::optional<UpstreamGauges>& other = gauges.upstream;
+  std::string out;
+  if (!other || knows_prompts_) {
+    out += counter_text("vllm:prompt_tokens_total", "Tokens of prompts of finished requests.", labels,
+                        static_cast<double>(prompt_tokens_));
+    out += prompt_lengths_.text("vllm:request_prompt_tokens", "Tokens of a prompt.", labels);
+  }
+  auto queries = other ? other->prefix_queries : std::nullopt, hits = other ? other->prefix_hits : std::nullopt;
+  if (!queries && (!other || knows_cached_)) {
+    queries = static_cast<double>(cache_queries_);
+    hits = static_cast<double>(cached_tokens_);
+  }
+  if (!queries || !hits) return out;
+  out += counter_text("vllm:prefix_cache_queries_total", "Tokens of prompts that were looked for in the cache.", labels,
+                      *queries);
+  out += counter_text("vllm:prefix_cache_hits_total", "Tokens of prompts that were in the cache.", labels, *hits);
+  return out;
+}
+
+std::string ServeMetrics::checks_text(const GaugeValues& gauges, const std::string& labels, Instant now) const {
+  std::string out =
+      gauge_text("yoke_engine_ready", "1 while the engine takes requests.", labels, gauges.is_ready ? 1 : 0);
+  out += canary_text(labels, now);
+  out += recovery_.text("yoke_recovery_seconds", "From the loss of a rank to the next step.", labels);
+  if (gauges.upstream) {
+    return out + counter_text("yoke_resumptions_total", "Answers that went on after the engine was lost.", labels,
+                              static_cast<double>(resumptions_));
+  }
+  out += counter_text("yoke_engine_starts_total", "Times that the whole engine was started.", labels,
+                      static_cast<double>(engine_starts_));
+  return out + gauge_text("yoke_ranks", "Ranks of the engine.", labels, gauges.ranks);
+}
+
 std::string ServeMetrics::text(const GaugeValues& gauges) const {
   const Instant now = real_clock().now();
   const double rate = tokens_per_second(now);
   const std::lock_guard lock(mutex_);
   const std::string labels = fmt::format("model_name=\"{}\"", label_value(gauges.model));
-  std::string out;
-  out += gauge_text("vllm:num_requests_running", "Requests whose prompt is being read or that are answered.", labels,
-                    static_cast<double>(gauges.running));
-  out += gauge_text("vllm:num_requests_waiting", "Requests that wait for a place.", labels,
-                    static_cast<double>(gauges.waiting));
-  out += gauge_text("vllm:kv_cache_usage_perc", "Part of the cache that running requests take, 0 to 1.", labels,
-                    gauges.cache_usage);
-  out += counter_text("vllm:prompt_tokens_total", "Tokens of prompts of finished requests.", labels, prompt_tokens_);
-  out += counter_text("vllm:generation_tokens_total", "Tokens that were generated.", labels, answer_tokens_);
-  out += counter_text("vllm:prefix_cache_queries_total", "Tokens of prompts that were looked for in the cache.", labels,
-                      prompt_tokens_);
-  out +=
-      counter_text("vllm:prefix_cache_hits_total", "Tokens of prompts that were in the cache.", labels, cached_tokens_);
-  out += counter_text("vllm:num_preemptions_total", "Sequences that were put off for want of cache.", labels,
-                      preemptions_);
-  out += step_tokens_.text("vllm:iteration_tokens_total", "Tokens of a step of the engine.", labels);
+  std::string out = engine_text(gauges, labels) + prompts_text(gauges, labels);
+  out += counter_text("vllm:generation_tokens_total", "Tokens that were generated.", labels,
+                      static_cast<double>(answer_tokens_));
   out += "# HELP vllm:request_success_total Finished requests.\n# TYPE vllm:request_success_total counter\n";
   for (const auto& [reason, count] : finished_) {
     out += fmt::format("vllm:request_success_total{{{},finished_reason=\"{}\"}} {}\n", labels, reason, count);
@@ -271,17 +337,12 @@ std::string ServeMetrics::text(const GaugeValues& gauges) const {
   out += queued_.text("vllm:request_queue_time_seconds", "From a request until it has a place.", labels);
   out += prefill_.text("vllm:request_prefill_time_seconds", "From its place to the first token.", labels);
   out += decode_.text("vllm:request_decode_time_seconds", "From the first token to the end.", labels);
-  out += prompt_lengths_.text("vllm:request_prompt_tokens", "Tokens of a prompt.", labels);
   out += answer_lengths_.text("vllm:request_generation_tokens", "Tokens of an answer.", labels);
   out += gauge_text("yoke_tokens_per_second", "Generated tokens, over the last five seconds.", labels, rate);
-  out += gauge_text("yoke_ranks", "Ranks of the engine.", labels, gauges.ranks);
-  out += gauge_text("yoke_engine_ready", "1 while the engine takes requests.", labels, gauges.is_ready ? 1 : 0);
-  out += canary_text(labels, now);
+  out += checks_text(gauges, labels, now);
   out += ranks_text(labels, gauges.ranks_each);
   out += links_text(labels, gauges.links);
   out += gauge_text("yoke_http_connections", "Open connections.", labels, static_cast<double>(gauges.connections));
-  out += counter_text("yoke_engine_starts_total", "Times that the whole engine was started.", labels, engine_starts_);
-  out += recovery_.text("yoke_recovery_seconds", "From the loss of a rank to the next step.", labels);
   out += "# HELP yoke_http_responses_total Answers by status.\n# TYPE yoke_http_responses_total counter\n";
   for (const auto& [status, count] : responses_) {
     out += fmt::format("yoke_http_responses_total{{{},status=\"{}\"}} {}\n", labels, status, count);

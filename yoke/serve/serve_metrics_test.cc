@@ -103,6 +103,36 @@ TEST(ServeMetrics, CountsStepsPreemptionsAndTheCache) {
   }
 }
 
+// In front of another server: a 0 would look like a fact.
+TEST(ServeMetrics, OfAFrontLeaveOutWhatItDoesNotKnow) {
+  ServeMetrics metrics;
+  metrics.count_tokens(7, real_clock().now());
+  metrics.count_finished({.reason = "stop", .answer_tokens = 7, .total = 3_s});
+  const std::string silent = metrics.text({.model = "m", .running = 2, .waiting = 1, .upstream = UpstreamGauges{}});
+  for (const char* name : {"kv_cache_usage", "preemptions", "iteration_tokens", "prompt_tokens", "prefix_cache",
+                           "yoke_ranks", "engine_starts", "canary_seconds"}) {
+    EXPECT_THAT(silent, testing::Not(HasSubstr(name)));
+  }
+  EXPECT_THAT(silent, HasSubstr("vllm:num_requests_running{model_name=\"m\"} 2\n"));
+  EXPECT_THAT(silent, HasSubstr("vllm:generation_tokens_total{model_name=\"m\"} 7\n"));
+  EXPECT_THAT(silent, HasSubstr("vllm:inter_token_latency_seconds_count{model_name=\"m\"} 0\n")) << "no time is known";
+  EXPECT_THAT(silent, HasSubstr("vllm:request_time_per_output_token_seconds_count{model_name=\"m\"} 0\n"));
+
+  metrics.count_finished({.reason = "stop", .prompt_tokens = 40, .cached_tokens = 32, .answer_tokens = 1});
+  metrics.count_canary(Seconds{0.5}, real_clock().now());
+  metrics.count_resumption();
+  const UpstreamGauges said{.waiting = 3, .cache_usage = 0.25};
+  const std::string text = metrics.text({.model = "m", .running = 8, .waiting = 1, .upstream = said});
+  for (const char* line :
+       {"vllm:num_requests_running{model_name=\"m\"} 5\n", "vllm:num_requests_waiting{model_name=\"m\"} 4\n",
+        "vllm:kv_cache_usage_perc{model_name=\"m\"} 0.25\n", "vllm:prompt_tokens_total{model_name=\"m\"} 40\n",
+        "vllm:prefix_cache_hits_total{model_name=\"m\"} 32\n", "yoke_canary_seconds{model_name=\"m\"} 0.5\n",
+        "yoke_canary_up{model_name=\"m\"} 1\n",
+        "yoke_resumptions_total{model_name=\"m\"} 1\n"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
 TEST(ServeMetrics, RateIsThatOfTheLastFiveSeconds) {
   ServeMetrics metrics;
   const Instant now = real_clock().now();

@@ -97,6 +97,8 @@ void UpstreamService::Asking::address() {
   body.add("model", Document::string(service_.model_));
   const bool wants_ids = service_.gives_ids_ && streams_ && !not_resumable(asked_.kind, body);
   if (wants_ids && !body.find("return_token_ids")) body.add("return_token_ids", Document::boolean(true));
+  const bool counts = service_.gives_usage_ && streams_ && knows_text();
+  if (counts && ask_for_usage(body)) drops_usage_ = true;
 }
 
 // Nothing has gone to the client before all has come: it is asked again where the server is lost.
@@ -128,14 +130,8 @@ UpstreamService::Asking::Ended UpstreamService::Asking::ask_whole() {
     why_ = fmt::format("it answers with the status {}", answer.status);
     return Ended::kBroken;
   }
-  const Instant now = real_clock().now();
   if (const auto read = try_to([&] { return parse_json(answer.body, "answer"); }); read && answer.status == 200) {
-    const auto* const usage = given_field(*read, "usage");
-    const auto* const made = usage ? given_field(*usage, "completion_tokens") : nullptr;
-    answer_.chunks = made ? std::atoll(made->text.c_str()) : 0;
-    for (std::int64_t i = 0; i < answer_.chunks; ++i) {
-      service_.metrics_.count_token(to_seconds(now - asked_.came), i == 0, now);
-    }
+    take_usage(*read, answer_.usage);
   }
   service_.metrics_.count_response(answer.status);
   asked_.exchange->respond({.status = answer.status,
@@ -206,7 +202,7 @@ bool UpstreamService::Asking::take_events(std::string_view bytes) {
   if (!knows_text()) {  // in a shape of its own, as it is
     asked_.exchange->write(bytes);
     has_sent_ = true;
-    count_chunk();
+    count_pieces(bytes);
     return false;
   }
   for (const std::string& event : events_.add(bytes)) {
@@ -221,8 +217,11 @@ bool UpstreamService::Asking::take_events(std::string_view bytes) {
     }
     chunk = resumed_ ? resumed_chunk(asked_.kind, chunk, *resumed_, answer_)
                      : take_chunk(asked_.kind, std::move(chunk), answer_);
-    asked_.exchange->write(sse_data(chunk));
-    has_sent_ = true;
+    take_usage(chunk, answer_.usage);
+    if (!drops_usage_ || drop_usage(chunk)) {
+      asked_.exchange->write(sse_data(chunk));
+      has_sent_ = true;
+    }
     if (answer_.chunks > before) count_chunk();
   }
   return false;
@@ -235,6 +234,18 @@ void UpstreamService::Asking::count_chunk() {
   last_ = now;
   const std::lock_guard lock(service_.mutex_);
   service_.last_token_ = now;
+}
+
+// Of events that go to the client as they are.
+void UpstreamService::Asking::count_pieces(std::string_view bytes) {
+  for (const std::string& event : events_.add(bytes)) {
+    const auto read = try_to([&] { return parse_json(event, "event"); });
+    if (!read) continue;
+    take_usage(*read, answer_.usage);
+    if (!is_piece(*read)) continue;
+    ++answer_.chunks;
+    count_chunk();
+  }
 }
 
 void UpstreamService::Asking::begin_stream(const http::HttpAnswer& head) {
@@ -303,6 +314,7 @@ void UpstreamService::Asking::resume() {
     return service_.set_down(why_);
   }
   must_resume_ = false;
+  service_.metrics_.count_resumption();
   asked_.exchange->write(": resumed\n\n");
   if (resumed_body_) return;
   // All tokens had come; the word of it was lost.
@@ -336,8 +348,14 @@ void UpstreamService::Asking::fail(const ApiError& error) {
 }
 
 void UpstreamService::Asking::finish(const char* reason) {
+  const UpstreamUsage& usage = answer_.usage;
+  // A chunk may hold several tokens, and an answer that comes whole has no chunks.
+  const std::int64_t tokens = usage.answer.value_or(answer_.chunks);
+  service_.metrics_.count_tokens(tokens - answer_.chunks, real_clock().now());
   service_.metrics_.count_finished({.reason = reason,
-                                    .answer_tokens = answer_.chunks,
+                                    .prompt_tokens = usage.prompt,
+                                    .cached_tokens = usage.cached,
+                                    .answer_tokens = tokens,
                                     .total = to_seconds(real_clock().now() - asked_.came),
                                     .queued = to_seconds(placed_ - asked_.came),
                                     .first_token = first_ ? to_seconds(*first_ - asked_.came) : Seconds{}});

@@ -23,6 +23,7 @@ class UpstreamService::Asking {
   bool pass_on_refusal(http::AnswerStream& stream, const http::HttpAnswer& head);
   void begin_stream(const http::HttpAnswer& head);
   void count_chunk();
+  void count_pieces(std::string_view bytes);
   void fail(const ApiError& error);
   void finish(const char* reason);
   std::string path() const;
@@ -33,6 +34,7 @@ class UpstreamService::Asking {
   const Instant placed_ = real_clock().now();  // its place in the queue was taken
   const Deadline deadline_;
   const bool streams_;
+  bool drops_usage_ = false;  // the client did not ask for it, we did
   bool has_begun_ = false;    // the client has the head of a stream
   bool has_sent_ = false;     // and some of its body
   bool is_done_ = false;      // the stream's last event came

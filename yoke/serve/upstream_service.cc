@@ -10,6 +10,7 @@
 #include "yoke/serve/api_fields.h"
 #include "yoke/serve/completion_request.h"
 #include "yoke/serve/upstream_asking.h"
+#include "yoke/serve/upstream_metrics.h"
 
 namespace yoke::serve {
 using namespace literals;
@@ -18,7 +19,10 @@ namespace {
 constexpr Seconds kLookEvery{5};      // while it works
 constexpr Seconds kRetryEvery{0.25};  // while it does not
 constexpr Seconds kTokenLimit{20};    // for a canary
-constexpr Seconds kPatience{60};      // without it, before new requests are refused
+constexpr Seconds kMetricsEvery{2};   // the server's own are read
+constexpr Seconds kMetricsLimit{1};   // for that
+constexpr Seconds kNoMetricsEvery{30};
+constexpr Seconds kPatience{60};  // without it, before new requests are refused
 constexpr std::size_t kUpstreamNotices = 20;
 constexpr std::size_t kAsidesMax = 64;  // small questions that wait
 
@@ -41,13 +45,9 @@ void UpstreamService::start_looking() {
   if (looks_.exchange(true)) return;
   if (looking_.joinable()) looking_.join();
   looking_ = std::thread([this] {
-    Instant looked{};
+    looked_ = metrics_read_ = {};
     while (looks_) {
-      const Seconds pause = state() == "ready" ? kLookEvery : kRetryEvery;
-      if (to_seconds(real_clock().now() - looked) > pause) {
-        look();
-        looked = real_clock().now();
-      }
+      look_in_turn();
       real_clock().sleep(Seconds{0.05});
     }
   });
@@ -58,6 +58,7 @@ void UpstreamService::stop_looking() {
   if (looking_.joinable()) looking_.join();
   const std::lock_guard lock(mutex_);
   is_up_ = was_up_ = false;
+  reported_ = {};
   why_ = "it is not loaded";
 }
 
@@ -81,7 +82,6 @@ UpstreamService::~UpstreamService() {
 // ---- the owner's thread
 
 void UpstreamService::run() {
-  Instant looked{};
   Instant drain_end{};
   while (true) {
     if (held_.take()) {
@@ -91,19 +91,35 @@ void UpstreamService::run() {
       drain_end = real_clock().now() + std::chrono::milliseconds(static_cast<int>(options_.drain_limit.value * 1000));
       if (options_.on_drain) options_.on_drain();
     }
-    bool is_up = false;
     {
       const std::lock_guard lock(mutex_);
       if (is_draining_ && ((waiting_.empty() && running_ == 0) || real_clock().now() > drain_end)) break;
-      is_up = is_up_;
     }
-    const Seconds pause = is_up ? kLookEvery : kRetryEvery;
-    if (to_seconds(real_clock().now() - looked) > pause) {
-      look();
-      looked = real_clock().now();
-    }
+    look_in_turn();
     real_clock().sleep(Seconds{0.05});
   }
+}
+
+void UpstreamService::look_in_turn() {
+  const bool is_up = state() == "ready";
+  if (to_seconds(real_clock().now() - looked_) > (is_up ? kLookEvery : kRetryEvery)) {
+    look();
+    looked_ = real_clock().now();
+  }
+  if (is_up && to_seconds(real_clock().now() - metrics_read_) > metrics_pause_) {
+    read_metrics();
+    metrics_read_ = real_clock().now();
+  }
+}
+
+// A server that has none, as llama-server without --metrics, is seldom asked again.
+void UpstreamService::read_metrics() {
+  const auto answer =
+      try_to([&] { return http::ask(server(), question("/metrics", ""), Deadline::after(kMetricsLimit)); });
+  metrics_pause_ = answer && answer->status != 200 ? kNoMetricsEvery : kMetricsEvery;
+  const UpstreamGauges read = answer && answer->status == 200 ? read_upstream_metrics(answer->body) : UpstreamGauges();
+  const std::lock_guard lock(mutex_);
+  reported_ = read;
 }
 
 // A token that a client got is as good a sign as one of ours.
@@ -126,7 +142,8 @@ void UpstreamService::set_up() {
   {
     const std::lock_guard lock(mutex_);
     is_new = !std::exchange(is_up_, true);
-    was_up_ = true;
+    const bool was_up = std::exchange(was_up_, true);
+    if (is_new && was_up) metrics_.count_recovery(to_seconds(real_clock().now() - down_since_));
     why_.clear();
   }
   changed_.notify_all();
@@ -143,6 +160,7 @@ void UpstreamService::set_down(const std::string& why) {
       down_since_ = real_clock().now();
       if (was_up_) ++losses_;
     }
+    reported_ = {};
     why_ = why;
   }
   if (is_new) note(fmt::format("{} does not answer: {}", to_string(server()), why));
@@ -182,16 +200,17 @@ Seconds UpstreamService::canary() {
                                  {"max_tokens", Document::number(std::int64_t{1})},
                                  {"temperature", Document::number(std::int64_t{0})},
                                  {"stream", Document::boolean(true)},
+                                 {"stream_options", Document::map({{"include_usage", Document::boolean(true)}})},
                                  {"return_token_ids", Document::boolean(true)}});
   const Instant start = real_clock().now();
-  const auto ask_for_token = [&] {
+  const auto ask = [&] {
     return http::ask(server(), question("/v1/completions", print_json(body, JsonLayout::kOneLine)),
                      Deadline::after(kTokenLimit));
   };
-  http::HttpAnswer answer = ask_for_token();
-  if (answer.status == 400) {  // perhaps for the parameter that OpenAI does not have
+  http::HttpAnswer answer = ask();
+  for (int i = 0; i < 2 && answer.status == 400; ++i) {  // perhaps for the parameter that OpenAI does not have
     body.fields.pop_back();
-    answer = ask_for_token();
+    answer = ask();
   }
   if (answer.status != 200 && answer.status != 429) {
     const auto read = try_to([&] { return parse_json(answer.body, "error"); });
@@ -204,6 +223,7 @@ Seconds UpstreamService::canary() {
     const std::lock_guard lock(mutex_);
     gives_ids_ = answer.body.find("\"prompt_token_ids\"") != std::string::npos &&
                  answer.body.find("\"token_ids\"") != std::string::npos;
+    gives_usage_ = answer.body.find("\"prompt_tokens\"") != std::string::npos;
   }
   return to_seconds(real_clock().now() - start);
 }
@@ -262,6 +282,7 @@ GaugeValues UpstreamService::gauges() const {
   const std::lock_guard lock(mutex_);
   gauges.running = running_;
   gauges.waiting = std::ssize(waiting_);
+  gauges.upstream = reported_;
   gauges.is_ready = is_up_;
   return gauges;
 }
@@ -276,10 +297,8 @@ Document UpstreamService::cluster_view() {
   view.add("nodes", Document::list());
   view.add("running", Document::number(std::int64_t{running_}));
   view.add("waiting", Document::number(std::ssize(waiting_)));
-  view.add("tokens_held", Document::number(std::int64_t{0}));
   view.add("tokens_per_second", Document::number(rate));
   view.add("recoveries", Document::number(static_cast<std::int64_t>(losses_)));
-  view.add("engine_starts", Document::number(std::int64_t{0}));
   Document notices = Document::list();
   for (const std::string& one : notices_) notices.items.push_back(Document::string(one));
   view.add("notices", std::move(notices));

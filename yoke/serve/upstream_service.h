@@ -87,6 +87,8 @@ class UpstreamService : public Service {
   Seconds canary();      // one token; throws what keeps it from coming
   Seconds ask_canary();  // the same, counted
   void look();           // at the server: a canary where nothing else shows that it works
+  void look_in_turn();
+  void read_metrics();
   void learn_model();
   void set_up();
   void set_down(const std::string& why);
@@ -117,11 +119,15 @@ class UpstreamService : public Service {
   Instant last_token_{};
   std::string model_ = "upstream";
   std::int64_t context_max_ = 0;
-  bool gives_ids_ = false;  // of tokens, where it is asked to
+  bool gives_ids_ = false;    // of tokens, where it is asked to
+  bool gives_usage_ = false;  // at the end of a stream, likewise
+  UpstreamGauges reported_;   // by its own /metrics
   std::uint64_t losses_ = 0;
   std::deque<std::string> notices_;
   Endpoint server_;
   std::vector<std::thread> workers_;
+  Instant looked_{}, metrics_read_{};  // of the thread that looks
+  Seconds metrics_pause_{};
   std::atomic<bool> looks_{false};
   std::thread looking_;
 };

@@ -85,6 +85,52 @@ std::vector<std::string> SseReader::add(std::string_view bytes) {
   return events;
 }
 
+void take_usage(const Document& event, UpstreamUsage& usage) {
+  const Document* found = given_field(event, "usage");
+  for (const char* part : {"response", "message"}) {  // of streams of /v1/responses and /v1/messages
+    const Document* const inner = given_field(event, part);
+    if (!found && inner) found = given_field(*inner, "usage");
+  }
+  if (!found) return;
+  const auto take = [&](const Document& map, const char* key, std::optional<std::int64_t>& to) {
+    if (const std::int64_t value = whole(given_field(map, key), -1); value >= 0) to = value;
+  };
+  take(*found, "prompt_tokens", usage.prompt);
+  take(*found, "input_tokens", usage.prompt);
+  take(*found, "completion_tokens", usage.answer);
+  take(*found, "output_tokens", usage.answer);
+  for (const char* part : {"prompt_tokens_details", "input_tokens_details"}) {
+    if (const auto* const details = given_field(*found, part)) take(*details, "cached_tokens", usage.cached);
+  }
+  if (!given_field(*found, "cache_read_input_tokens")) return;
+  take(*found, "cache_read_input_tokens", usage.cached);  // beside input_tokens, not in them
+  if (given_field(*found, "input_tokens")) usage.prompt = usage.prompt.value_or(0) + usage.cached.value_or(0);
+}
+
+bool ask_for_usage(Document& body) {
+  Document* const options = field_of(body, "stream_options");
+  if (!options || options->kind != Document::Kind::kMap) {
+    if (options && options->kind != Document::Kind::kNull) return false;  // the server refuses it
+    set_field(body, "stream_options", Document::map({{"include_usage", Document::boolean(true)}}));
+    return true;
+  }
+  const auto* const wanted = given_field(*options, "include_usage");
+  if (wanted && wanted->text != "false") return false;
+  set_field(*options, "include_usage", Document::boolean(true));
+  return true;
+}
+
+bool drop_usage(Document& chunk) {
+  const bool had = std::erase_if(chunk.fields, [](const auto& field) { return field.first == "usage"; }) > 0;
+  const auto* const choices = given_field(chunk, "choices");
+  return !had || !choices || !choices->items.empty();
+}
+
+bool is_piece(const Document& event) {
+  const auto* const type = given_field(event, "type");
+  return type && (type->text == "content_block_delta" || type->text.ends_with(".delta"));
+}
+
 Document take_chunk(ApiKind kind, Document chunk, UpstreamAnswer& answer) {
   const std::string text = chunk_text(kind, chunk);
   answer.text += text;

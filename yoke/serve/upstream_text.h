@@ -21,6 +21,19 @@ class SseReader {
   std::string held_;
 };
 
+// How many tokens a request took, as the server says it in an answer or at the end of a stream.
+struct UpstreamUsage {
+  std::optional<std::int64_t> prompt, cached, answer;
+};
+// In any of the API's shapes; what is not there stays as it is.
+void take_usage(const Document& event, UpstreamUsage& usage);
+// Asks a stream for it; false where the client does so itself.
+bool ask_for_usage(Document& body);
+// Takes it out of an event again; false where nothing else was in it.
+bool drop_usage(Document& chunk);
+// Whether an event of /v1/responses or /v1/messages brings a piece of the answer.
+bool is_piece(const Document& event);
+
 // An answer of another server as far as it has come.
 struct UpstreamAnswer {
   std::string text;                 // of its one choice
@@ -33,6 +46,7 @@ struct UpstreamAnswer {
   std::vector<std::int64_t> prompt_ids, ids;
   std::size_t settled = 0;
   std::size_t skipped = 0;  // bytes of a resumed answer that the client has already
+  UpstreamUsage usage;
 };
 // One event of a stream: remembers its text, and gives it as it goes to the client.
 Document take_chunk(ApiKind kind, Document chunk, UpstreamAnswer& answer);

@@ -87,5 +87,40 @@ TEST(UpstreamText, ReadsAddresses) {
   EXPECT_ERROR(parse_upstream("http://a:b"), ErrorCode::kUsage, "http://a:b");
 }
 
+TEST(UpstreamText, UsageIsReadInEveryShape) {
+  const auto read = [](std::initializer_list<const char*> events) {
+    UpstreamUsage usage;
+    for (const char* event : events) take_usage(parse_json(event, "event"), usage);
+    return std::tuple(usage.prompt, usage.cached, usage.answer);
+  };
+  const auto known = [](std::int64_t prompt, std::optional<std::int64_t> cached, std::int64_t answer) {
+    return std::tuple(std::optional(prompt), cached, std::optional(answer));
+  };
+  EXPECT_EQ(read({R"({"usage":{"prompt_tokens":9,"completion_tokens":4}})"}), known(9, std::nullopt, 4));
+  EXPECT_EQ(read({R"({"usage":{"prompt_tokens":9,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":8}}})",
+                  R"({"usage":null})"}),
+            known(9, 8, 4));
+  EXPECT_EQ(read({R"({"type":"response.completed","response":{"usage":{"input_tokens":7,"output_tokens":2}}})"}),
+            known(7, std::nullopt, 2));
+  EXPECT_EQ(read({R"({"type":"message_start","message":{"usage":{"input_tokens":3,"cache_read_input_tokens":5}}})",
+                  R"({"type":"message_delta","usage":{"output_tokens":6}})"}),
+            known(8, 5, 6));
+  EXPECT_EQ(read({R"({"usage":{"prompt_tokens":"9","completion_tokens":-1}})"}), decltype(read({}))());
+}
+
+TEST(UpstreamText, UsageThatTheClientDidNotAskForIsTakenOut) {
+  Document body = parse_json(R"({"stream":true})", "body");
+  EXPECT_TRUE(ask_for_usage(body));
+  EXPECT_EQ(print_json(body, JsonLayout::kOneLine), R"({"stream":true,"stream_options":{"include_usage":true}})");
+  EXPECT_FALSE(ask_for_usage(body)) << "a client asks for it";
+  Document refused = parse_json(R"({"stream_options":7})", "body");
+  EXPECT_FALSE(ask_for_usage(refused)) << "the server refuses it";
+  Document last = parse_json(R"({"choices":[],"usage":{"prompt_tokens":1}})", "chunk");
+  EXPECT_FALSE(drop_usage(last));
+  Document piece = parse_json(R"({"choices":[{"text":"a"}],"usage":null})", "chunk");
+  EXPECT_TRUE(drop_usage(piece));
+  EXPECT_EQ(print_json(piece, JsonLayout::kOneLine), R"({"choices":[{"text":"a"}]})");
+}
+
 }  // namespace
 }  // namespace yoke::serve
