@@ -180,7 +180,7 @@ class Sampler {
   CalibrationSamples run() {
     CalibrationSamples result{.nodes = world_.comm().size(), .threads = threads_};
     const auto available = probe::available_memory(DiskTree("/"));
-    result.memory = least(available ? static_cast<double>(available->value) : 0);
+    result.memory = min(available ? static_cast<double>(available->value) : 0);
     measure_machine(result);
     take(result, samples_wanted(result.nodes));
     const auto last_cache = static_cast<double>(facts_of_this_machine(DiskTree()).last_cache.value);
@@ -189,7 +189,7 @@ class Sampler {
   }
 
  private:
-  double least(double value) { return reduced(value, comm::ReduceOp::kMin); }
+  double min(double value) { return reduced(value, comm::ReduceOp::kMin); }
   double largest(double value) { return reduced(value, comm::ReduceOp::kMax); }
   double reduced(double value, comm::ReduceOp op) {
     auto narrow = static_cast<float>(value);
@@ -227,8 +227,8 @@ class Sampler {
     for (const MatmulRate& rate : measure_matmul({.rounds = 3, .round = Seconds{0.03}, .cores = cores()})) {
       if (rate.type == tensor::DType::kF32) arithmetic = std::max(arithmetic, rate.median);
     }
-    result.bandwidth = least(bandwidth);
-    result.arithmetic = least(arithmetic);
+    result.bandwidth = min(bandwidth);
+    result.arithmetic = min(arithmetic);
   }
 
   // The kernel counts what a sample has given back only after a second or two, which a node as small as a lab's

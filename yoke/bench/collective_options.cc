@@ -58,16 +58,18 @@ std::string_view nccl_name(tensor::DType type) {
 }
 
 void validate(const CollectiveOptions& o, int ranks) {
-  require(o.least <= o.most,
-          fmt::format("the least size ({} bytes) is above the largest ({} bytes)", o.least.value, o.most.value),
-          "-b is where the sizes begin, -e where they end; both are 32M unless given");
-  require(o.most.value <= 1LL << 40, fmt::format("-e {} bytes is more than 1 TiB", o.most.value), "give a smaller -e");
-  const bool several = o.least < o.most;
+  require(
+      o.size_min <= o.size_max,
+      fmt::format("the smallest size ({} bytes) is above the largest ({} bytes)", o.size_min.value, o.size_max.value),
+      "-b is where the sizes begin, -e where they end; both are 32M unless given");
+  require(o.size_max.value <= 1LL << 40, fmt::format("-e {} bytes is more than 1 TiB", o.size_max.value),
+          "give a smaller -e");
+  const bool several = o.size_min < o.size_max;
   require(!several || o.factor > 1 || o.step.value > 0, "with a step of 0 the sizes never end",
           "give a factor (-f 2) or a step (-i 1M)");
   require(o.factor >= 1, fmt::format("-f cannot be {}", o.factor), "2 doubles the size from row to row");
-  const bool few =
-      !several || o.factor > 1 || static_cast<std::size_t>((o.most.value - o.least.value) / o.step.value) < kMaxRows;
+  const bool few = !several || o.factor > 1 ||
+                   static_cast<std::size_t>((o.size_max.value - o.size_min.value) / o.step.value) < kMaxRows;
   require(few, fmt::format("these sizes make more than {} rows", kMaxRows), "double them with -f 2, or raise -i");
   require(o.iterations >= 1, fmt::format("-n cannot be {}", o.iterations), "at least one operation is timed");
   require(o.iterations <= 1'000'000, fmt::format("-n cannot be {}", o.iterations), "at most 1000000");
@@ -87,10 +89,10 @@ void validate(const CollectiveOptions& o, int ranks) {
 
 std::vector<std::size_t> row_sizes(const CollectiveOptions& options) {
   std::vector<std::size_t> sizes;
-  const auto most = static_cast<std::size_t>(options.most.value);
-  for (auto size = static_cast<std::size_t>(options.least.value); size <= most; size = next_size(options, size)) {
+  const auto max = static_cast<std::size_t>(options.size_max.value);
+  for (auto size = static_cast<std::size_t>(options.size_min.value); size <= max; size = next_size(options, size)) {
     sizes.push_back(size);
-    if (options.least == options.most) break;
+    if (options.size_min == options.size_max) break;
   }
   return sizes;
 }
@@ -108,8 +110,8 @@ void visit_fields(Visitor& visit, LinkLimit& limit) {
 template <class Visitor>
 void visit_fields(Visitor& visit, CollectiveOptions& o) {
   visit.required("collective", o.kind);
-  visit.required("min_bytes", o.least);
-  visit.required("max_bytes", o.most);
+  visit.required("min_bytes", o.size_min);
+  visit.required("max_bytes", o.size_max);
   visit.required("step_bytes", o.step);
   visit.required("step_factor", o.factor);
   visit.required("iterations", o.iterations);

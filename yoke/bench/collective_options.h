@@ -48,16 +48,16 @@ struct LinkLimit {
 
 struct CollectiveOptions {
   comm::CollectiveKind kind = comm::CollectiveKind::kAllReduce;
-  Bytes least{32LL << 20};    // -b
-  Bytes most{32LL << 20};     // -e
-  Bytes step{1LL << 20};      // -i, where the factor is 1
-  int factor = 1;             // -f
-  int iterations = 20;        // -n
-  int warmup_iterations = 1;  // -w
-  int aggregate = 1;          // -m
-  int cycles = 1;             // -N; 0: without end
-  int checks = 1;             // -c
-  int threads = 1;            // -t and -g: only shown, the number of ranks is the communicator's
+  Bytes size_min{32LL << 20};  // -b
+  Bytes size_max{32LL << 20};  // -e
+  Bytes step{1LL << 20};       // -i, where the factor is 1
+  int factor = 1;              // -f
+  int iterations = 20;         // -n
+  int warmup_iterations = 1;   // -w
+  int aggregate = 1;           // -m
+  int cycles = 1;              // -N; 0: without end
+  int checks = 1;              // -c
+  int threads = 1;             // -t and -g: only shown, the number of ranks is the communicator's
   int gpus = 1;
   std::vector<tensor::DType> types{tensor::DType::kF32};  // -d
   std::vector<comm::ReduceOp> ops{comm::ReduceOp::kSum};  // -o

@@ -26,8 +26,8 @@ void visit_fields(Visitor& visit, RankFacts& facts) {
 
 template <class Visitor>
 void visit_fields(Visitor& visit, SampleStats& stats) {
-  visit.required("min", stats.least);
-  visit.required("max", stats.most);
+  visit.required("min", stats.min);
+  visit.required("max", stats.max);
   visit.required("mean", stats.mean);
   visit.required("p25", stats.p25);
   visit.required("p50", stats.p50);

@@ -126,7 +126,7 @@ MatmulRate measure_type(const ops::cpu::Kernels& kernels, tensor::DType type, co
           .kernel = kernels.name,
           .cores = static_cast<int>(cores.size()),
           .median = operations / stats.p50,
-          .best = operations / stats.least,
+          .best = operations / stats.min,
           .low = operations / stats.p75,
           .high = operations / stats.p25};
 }

@@ -36,7 +36,7 @@ class Measurement {
     guard_memory();
     if (hooks_.sink) hooks_.sink->begin(run_);
     if (options_.trace) trace_.emplace(context_.control);
-    const BenchBuffers buffers(context_, static_cast<std::size_t>(options_.most.value),
+    const BenchBuffers buffers(context_, static_cast<std::size_t>(options_.size_max.value),
                                static_cast<std::size_t>(options_.unalign) * sizeof(float));
     const CollectiveTraits& traits = traits_of(options_.kind);
     const bool by_op = traits.reduces || traits.prints_op;
@@ -53,9 +53,9 @@ class Measurement {
 
   void guard_memory() {
     const auto largest = largest_size(run_.ranks);
-    if (!largest || options_.most.value <= *largest) return;
-    options_.most.value = *largest;
-    options_.least = std::min(options_.least, options_.most);
+    if (!largest || options_.size_max.value <= *largest) return;
+    options_.size_max.value = *largest;
+    options_.size_min = std::min(options_.size_min, options_.size_max);
     run_.reduced_to = *largest;
   }
 
@@ -93,9 +93,9 @@ class Measurement {
 
   // Every power-of-two size once from the least to the largest, before the first row.
   void warm_up(RowPlan plan, const BenchBuffers& buffers) {
-    const auto most = static_cast<std::size_t>(options_.most.value);
-    const auto least = static_cast<std::size_t>(options_.least.value);
-    for (plan.bytes = least; plan.bytes <= most; plan.bytes = std::max<std::size_t>(16, plan.bytes * 2)) {
+    const auto max = static_cast<std::size_t>(options_.size_max.value);
+    const auto min = static_cast<std::size_t>(options_.size_min.value);
+    for (plan.bytes = min; plan.bytes <= max; plan.bytes = std::max<std::size_t>(16, plan.bytes * 2)) {
       for (int i = 0; i < options_.warmup_iterations; ++i)
         comm_.enqueue(make_operation(plan, buffers, Placement::kOutOfPlace), context_.stream);
       comm_.wait(comm_.record(context_.stream), Deadline::after(timeout()));

@@ -42,7 +42,7 @@ class FaultyCommunicator : public comm::Communicator {
 };
 
 struct Harness {
-  CollectiveOptions options{.least = {1024}, .most = {4096}, .factor = 4, .iterations = 3};
+  CollectiveOptions options{.size_min = {1024}, .size_max = {4096}, .factor = 4, .iterations = 3};
   int ranks = 2;
   std::function<void(int rank, const comm::Collective&)> after;  // each operation
   const BaselineLibrary* baseline = nullptr;
@@ -80,8 +80,8 @@ TEST(MeasureCollective, ChecksEveryKindTypeAndOperation) {
     for (const int ranks : {1, 2, 3}) {
       Harness harness{.ranks = ranks};
       harness.options.kind = kind;
-      harness.options.least = {0};
-      harness.options.most = {1021};
+      harness.options.size_min = {0};
+      harness.options.size_max = {1021};
       harness.options.factor = 60;  // 0, 16, 960
       harness.options.types = parse_types("all");
       harness.options.ops = parse_ops("all");
@@ -148,10 +148,10 @@ TEST(MeasureCollective, ADeadlineNamesTheMissingRankAndKeepsTheRows) {
 
 TEST(MeasureCollective, IsGuardedByAvailableMemory) {
   Harness harness{.memory = 12'000};
-  harness.options.most = {1LL << 40};  // would be a terabyte
+  harness.options.size_max = {1LL << 40};  // would be a terabyte
   const CollectiveRun run = harness.run();
   EXPECT_EQ(run.reduced_to, 3000);  // a quarter stays free, three buffers share the rest
-  EXPECT_EQ(run.options.most, Bytes{3000});
+  EXPECT_EQ(run.options.size_max, Bytes{3000});
   EXPECT_EQ(run.rows.back().size, 1024);
 }
 
@@ -182,7 +182,7 @@ TEST(MeasureCollective, BlockingAveragesAndCyclesDoAsTheySay) {
     EXPECT_EQ(result.time, *std::max_element(result.rank_times.begin(), result.rank_times.end()));
     EXPECT_EQ(result.iterations.size(), 2U);
     EXPECT_EQ(result.iterations[0].size(), 3U);
-    EXPECT_LE(result.stats.p50, result.stats.most);
+    EXPECT_LE(result.stats.p50, result.stats.max);
   }
 }
 
@@ -201,12 +201,12 @@ TEST_P(RefusedOptions, AreUsageErrors) {
 INSTANTIATE_TEST_SUITE_P(
     Each, RefusedOptions,
     testing::Values(
-        BadOptions{"LeastAboveMost", [](auto& o) { o.least = {64LL << 20}; }, "above the largest",
+        BadOptions{"LeastAboveMost", [](auto& o) { o.size_min = {64LL << 20}; }, "above the largest",
                    "-b is where the sizes begin"},
-        BadOptions{"NoStep", [](auto& o) { o.least = o.step = {0}; }, "never end", "-f 2"},
+        BadOptions{"NoStep", [](auto& o) { o.size_min = o.step = {0}; }, "never end", "-f 2"},
         BadOptions{"TooManyRows",
                    [](auto& o) {
-                     o.least = {0};
+                     o.size_min = {0};
                      o.step = {1};
                    },
                    "rows", "raise -i"},
@@ -216,15 +216,15 @@ INSTANTIATE_TEST_SUITE_P(
         BadOptions{"SkipsAll", [](auto& o) { o.per_iteration_skip = 20; }, "leaves nothing", "fewer than -n"},
         BadOptions{"NoTime", [](auto& o) { o.timeout = {0}; }, "-T must be above 0", "the time in which"},
         BadOptions{"FactorZero", [](auto& o) { o.factor = 0; }, "-f cannot be 0", "2 doubles"},
-        BadOptions{"Petabyte", [](auto& o) { o.most = {1LL << 50}; }, "1 TiB", "a smaller -e"}),
+        BadOptions{"Petabyte", [](auto& o) { o.size_max = {1LL << 50}; }, "1 TiB", "a smaller -e"}),
     [](const auto& test) { return test.param.name; });
 
 TEST(CollectiveOptions, SizesGoByFactorOrStep) {
-  CollectiveOptions options{.least = {0}, .most = {64}, .factor = 2};
+  CollectiveOptions options{.size_min = {0}, .size_max = {64}, .factor = 2};
   EXPECT_THAT(row_sizes(options), testing::ElementsAre(0, 16, 32, 64));
-  options = {.least = {8}, .most = {28}, .step = {10}};
+  options = {.size_min = {8}, .size_max = {28}, .step = {10}};
   EXPECT_THAT(row_sizes(options), testing::ElementsAre(8, 18, 28));
-  options.most = {8};
+  options.size_max = {8};
   EXPECT_THAT(row_sizes(options), testing::ElementsAre(8));
 }
 

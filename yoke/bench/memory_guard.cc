@@ -37,18 +37,18 @@ std::optional<std::int64_t> largest_size(const std::vector<RankFacts>& ranks) {
     on_host[rank.host] += buffers_of(rank).host;
     on_gpu[gpu_of(rank)] += buffers_of(rank).gpu;
   }
-  std::optional<std::int64_t> least;
+  std::optional<std::int64_t> min;
   const auto limit = [&](std::int64_t available, std::int64_t buffers) {
     if (available <= 0 || buffers == 0) return;
     const std::int64_t spare = std::min<std::int64_t>(1LL << 30, available / 4);
     const std::int64_t size = (available - spare) / buffers;
-    least = std::min(least.value_or(size), size);
+    min = std::min(min.value_or(size), size);
   };
   for (const RankFacts& rank : ranks) {
     limit(rank.memory_available, on_host[rank.host]);
     limit(rank.gpu_memory_available, on_gpu[gpu_of(rank)]);
   }
-  return least;
+  return min;
 }
 
 }  // namespace yoke::bench

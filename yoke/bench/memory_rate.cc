@@ -135,7 +135,7 @@ MemoryRates measure_memory(const MemoryOptions& options) {
       result.rates.push_back({.what = copies ? "copy" : "read",
                               .cores = static_cast<int>(group.size()),
                               .block = block,
-                              .best = {bytes / stats.least},
+                              .best = {bytes / stats.min},
                               .median = {bytes / stats.p50},
                               .low = {bytes / stats.p75},
                               .high = {bytes / stats.p25}});

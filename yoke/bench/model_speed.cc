@@ -263,14 +263,14 @@ class SpeedMeter {
     const std::size_t width = words_.size() / rows;
     std::vector<std::int32_t> best(rows);
     for (std::size_t row = 0; row < rows; ++row) {
-      float most = 0;
+      float max = 0;
       for (std::size_t rank = 0; rank < size; ++rank) {
         const std::int32_t* const block = all_.data() + rank * words_.size() + row * width;
         if (block[0] == 0 || block[1] < 1)
           throw Error(ErrorCode::kInternal, "the model gave logits that are no numbers");
         const float logit = std::bit_cast<float>(block[ops::kSelectHeaderWords + 1]);
-        if (rank == 0 || logit > most) {
-          most = logit;
+        if (rank == 0 || logit > max) {
+          max = logit;
           best[row] = block[ops::kSelectHeaderWords];
         }
       }

@@ -18,7 +18,7 @@ std::string percentile_lines(const CollectiveRun& run) {
     text += fmt::format("# {:12}", row.size);
     for (const PlacementResult* result : {&row.out_of_place, &row.in_place}) {
       const SampleStats& stats = result->stats;
-      for (const double value : {stats.p50, stats.p95, stats.p99, stats.most}) text += " " + fit_number(value, 7);
+      for (const double value : {stats.p50, stats.p95, stats.p99, stats.max}) text += " " + fit_number(value, 7);
     }
     text += "\n";
   }
@@ -35,9 +35,9 @@ std::string rank_lines(const CollectiveRun& run) {
     if (result.rank_times.size() <= kRanksShown) {
       for (const double time : result.rank_times) text += "  " + fit_number(time, 7);
     } else {
-      const auto [least, most] = std::minmax_element(result.rank_times.begin(), result.rank_times.end());
-      text += fmt::format("  {} (rank {}) to {} (rank {})", fit_number(*least, 7), least - result.rank_times.begin(),
-                          fit_number(*most, 7), most - result.rank_times.begin());
+      const auto [min, max] = std::minmax_element(result.rank_times.begin(), result.rank_times.end());
+      text += fmt::format("  {} (rank {}) to {} (rank {})", fit_number(*min, 7), min - result.rank_times.begin(),
+                          fit_number(*max, 7), max - result.rank_times.begin());
     }
     text += fmt::format("  {}\n", describe_straggler(run, result));
   }

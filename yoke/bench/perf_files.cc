@@ -39,8 +39,8 @@ Document config(const CollectiveRun& run) {
   }
   Document map = Document::map({{"nthreads", number(std::int64_t{o.threads})},
                                 {"ngpus", number(std::int64_t{o.gpus})},
-                                {"minimum_bytes", number(o.least.value)},
-                                {"maximum_bytes", number(o.most.value)}});
+                                {"minimum_bytes", number(o.size_min.value)},
+                                {"maximum_bytes", number(o.size_max.value)}});
   if (o.factor > 1) {
     map.add("step_factor", number(std::int64_t{o.factor}));
   } else {
@@ -77,8 +77,8 @@ Document per_iteration(const CollectiveOptions& o, const PlacementResult& result
   }
   const SampleStats& stats = result.stats;
   Document map = Document::map({{"skipped_iterations", number(std::int64_t{o.per_iteration_skip})},
-                                {"min_us", number(stats.least)},
-                                {"max_us", number(stats.most)},
+                                {"min_us", number(stats.min)},
+                                {"max_us", number(stats.max)},
                                 {"avg_us", number(stats.mean)},
                                 {"p50_us", number(stats.p50)},
                                 {"p95_us", number(stats.p95)},
@@ -145,7 +145,7 @@ std::string perf_csv(const CollectiveRun& run) {
                             fmt::format("{}", row.root), in_place ? "in-place" : "out-of-place", plain(result.time),
                             plain(result.algorithm_bandwidth), plain(result.bus_bandwidth),
                             result.wrong ? fmt::format("{}", *result.wrong) : "", plain(result.stats.p50),
-                            plain(result.stats.p95), plain(result.stats.p99), plain(result.stats.most),
+                            plain(result.stats.p95), plain(result.stats.p99), plain(result.stats.max),
                             fmt::format("{}", result.straggler.rank), plain(result.straggler.late)});
     }
   }

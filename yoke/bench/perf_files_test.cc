@@ -68,16 +68,16 @@ TEST(SampleStats, PercentilesAreOfTheNearestRank) {
   std::vector<double> samples;
   for (int i = 100; i >= 1; --i) samples.push_back(i);
   const SampleStats stats = summarize(samples);
-  EXPECT_EQ(stats.least, 1);
+  EXPECT_EQ(stats.min, 1);
   EXPECT_EQ(stats.p50, 50);
   EXPECT_EQ(stats.p95, 95);
   EXPECT_EQ(stats.p99, 99);
-  EXPECT_EQ(stats.most, 100);
+  EXPECT_EQ(stats.max, 100);
   EXPECT_DOUBLE_EQ(stats.mean, 50.5);
   EXPECT_NEAR(stats.deviation, 28.866, 0.001);
   const double one[] = {3};
   EXPECT_EQ(summarize(one).p99, 3);
-  EXPECT_EQ(summarize({}).most, 0);
+  EXPECT_EQ(summarize({}).max, 0);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::string first_lines(const CollectiveRun& run) {
   text += fmt::format(
       "# nThread {} nGpus {} minBytes {} maxBytes {} step: {}({}) warmup iters: {} iters: {} agg iters: {} validation: "
       "{} graph: 0 unalign: {}\n",
-      o.threads, o.gpus, o.least.value, o.most.value, by_factor ? o.factor : o.step.value,
+      o.threads, o.gpus, o.size_min.value, o.size_max.value, by_factor ? o.factor : o.step.value,
       by_factor ? "factor" : "bytes", o.warmup_iterations, o.iterations, o.aggregate, o.checks, o.unalign);
   return text;
 }
@@ -83,7 +83,7 @@ std::string placement_columns(const CollectiveOptions& o, const PlacementResult&
                                  fit_number(result.algorithm_bandwidth, 6), fit_number(result.bus_bandwidth, 6));
   text += result.wrong ? fmt::format("  {:6g}", static_cast<double>(*result.wrong)) : "    N/A";
   if (o.per_iteration) {
-    text += fmt::format("  {}  {}  {}  {}", fit_number(result.stats.least, 7), fit_number(result.stats.most, 7),
+    text += fmt::format("  {}  {}  {}  {}", fit_number(result.stats.min, 7), fit_number(result.stats.max, 7),
                         fit_number(result.stats.p99, 7), fit_number(result.stats.variation_percent(), 7));
   }
   return text;

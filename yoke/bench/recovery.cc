@@ -176,7 +176,7 @@ std::string recovery_text(const RecoveryResult& result) {
   const SampleStats stats = summarize(result.seconds);
   // Two have no middle.
   const std::string median = result.seconds.size() < 3 ? "" : fmt::format("Median {}. ", to_string(Seconds{stats.p50}));
-  return report::render_text(table) + fmt::format("{}Longest {}.\n", median, to_string(Seconds{stats.most}));
+  return report::render_text(table) + fmt::format("{}Longest {}.\n", median, to_string(Seconds{stats.max}));
 }
 
 RunRecord recovery_record(const RecoveryOptions& options, int ranks, const RecoveryResult& result) {
@@ -192,7 +192,7 @@ RunRecord recovery_record(const RecoveryOptions& options, int ranks, const Recov
                          .high = stats.p75 * kMicro,
                          .unit = "us"});
   record.summary = fmt::format("{} ranks, {} killed, median {}, longest {}", ranks, result.seconds.size(),
-                               yoke::to_string(Seconds{stats.p50}), yoke::to_string(Seconds{stats.most}));
+                               yoke::to_string(Seconds{stats.p50}), yoke::to_string(Seconds{stats.max}));
   return record;
 }
 

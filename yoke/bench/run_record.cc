@@ -73,9 +73,9 @@ RunRecord record_of(const CollectiveRun& run, const std::string& cluster) {
     if (traits.in_place) add("in-place", row.in_place);
   }
   record.summary =
-      fmt::format("{} ranks, {} to {}, avg busbw {:.3g} GB/s{}{}", run.ranks.size(), yoke::to_string(run.options.least),
-                  yoke::to_string(run.options.most), run.mean_bus_bandwidth(), run.wrong() ? ", WRONG" : "",
-                  run.failure ? ", ended early" : "");
+      fmt::format("{} ranks, {} to {}, avg busbw {:.3g} GB/s{}{}", run.ranks.size(),
+                  yoke::to_string(run.options.size_min), yoke::to_string(run.options.size_max),
+                  run.mean_bus_bandwidth(), run.wrong() ? ", WRONG" : "", run.failure ? ", ended early" : "");
   return record;
 }
 

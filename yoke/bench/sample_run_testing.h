@@ -6,8 +6,8 @@ namespace yoke::bench {
 
 inline CollectiveRun sample_run() {
   CollectiveRun run;
-  run.options.least = {16384};
-  run.options.most = {16384};
+  run.options.size_min = {16384};
+  run.options.size_max = {16384};
   run.options.factor = 2;
   run.transport = "local: 2 threads of one process";
   run.ranks = {{.host = "spark-d708", .pid = 1666603, .bus = "000f:01:00", .device_name = "NVIDIA GB10"},

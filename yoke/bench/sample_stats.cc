@@ -13,8 +13,8 @@ SampleStats summarize(std::span<const double> samples) {
   std::sort(sorted.begin(), sorted.end());
   const std::size_t n = sorted.size();
   const auto percentile = [&](std::size_t percent) { return sorted[std::min(n - 1, (n * percent + 99) / 100 - 1)]; };
-  SampleStats stats{.least = sorted.front(),
-                    .most = sorted.back(),
+  SampleStats stats{.min = sorted.front(),
+                    .max = sorted.back(),
                     .mean = std::accumulate(sorted.begin(), sorted.end(), 0.0) / static_cast<double>(n),
                     .p25 = percentile(25),
                     .p50 = percentile(50),

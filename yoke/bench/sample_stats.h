@@ -6,8 +6,8 @@
 namespace yoke::bench {
 
 struct SampleStats {
-  double least = 0;
-  double most = 0;
+  double min = 0;
+  double max = 0;
   double mean = 0;
   double p25 = 0;
   double p50 = 0;

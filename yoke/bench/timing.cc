@@ -28,13 +28,13 @@ double over_ranks(const std::vector<double>& times, RankAverage average) {
 
 // The slowest rank of each iteration.
 std::vector<double> slowest(const std::vector<std::vector<double>>& by_rank, std::size_t skip) {
-  std::vector<double> most;
+  std::vector<double> slowest;
   for (std::size_t i = skip; i < by_rank.front().size(); ++i) {
     double time = 0;
     for (const auto& times : by_rank) time = std::max(time, times[i]);
-    most.push_back(time);
+    slowest.push_back(time);
   }
-  return most;
+  return slowest;
 }
 
 // By how much each rank comes after the first one to an iteration, in the median. Clocks of different machines are set

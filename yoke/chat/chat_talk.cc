@@ -235,7 +235,7 @@ void ChatTalk::retry() {
 }
 
 std::string ChatTalk::show() const {
-  return show_sampling(sampling_of(sampling_, text_), answer_most_of(sampling_, text_)) +
+  return show_sampling(sampling_of(sampling_, text_), answer_max_of(sampling_, text_)) +
          fmt::format("stats               {}\nsystem message      {}\nmessages            {}\n",
                      shows_rate_ ? "on" : "off", said_.system.value_or("(none)"), said_.messages.size());
 }
@@ -259,7 +259,7 @@ std::vector<text::TokenId> ChatTalk::encode(const std::optional<std::string>& sy
 // The oldest turns go where the context is too small for all and an answer.
 std::vector<text::TokenId> ChatTalk::encode_what_fits() {
   const std::int64_t context = engine_.ready().context_max;
-  const std::int64_t room = std::max<std::int64_t>(1, std::min(answer_most_of(sampling_, text_), context / 4));
+  const std::int64_t room = std::max<std::int64_t>(1, std::min(answer_max_of(sampling_, text_), context / 4));
   std::vector<text::TokenId> ids = encode(said_.system);
   bool dropped = false;
   while (std::ssize(ids) + room > context && said_.messages.size() > 2) {
@@ -281,7 +281,7 @@ void ChatTalk::answer(std::string_view question) {
   said_.messages.push_back({"user", std::string(question)});
   engine::Request request;
   request.prompt = encode_what_fits();
-  request.answer_max = answer_most_of(sampling_, text_);
+  request.answer_max = answer_max_of(sampling_, text_);
   request.stop_ids = text_.stop_ids;
   request.sampling = sampling_of(sampling_, text_);
   serve::AnswerText words(text_, sampling_.stops);

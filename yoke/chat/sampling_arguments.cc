@@ -63,7 +63,7 @@ text::SamplingOptions sampling_of(const SamplingArguments& a, const serve::Model
   return options;
 }
 
-std::int64_t answer_most_of(const SamplingArguments& a, const serve::ModelText& text) {
+std::int64_t answer_max_of(const SamplingArguments& a, const serve::ModelText& text) {
   return a.tokens ? *a.tokens : text.answer_max.value_or(kMaxAnswer);
 }
 

@@ -18,6 +18,6 @@ struct SamplingArguments {
 
 // Throws Error(kUsage). Without a seed another one each time, where anything is drawn at all.
 text::SamplingOptions sampling_of(const SamplingArguments& arguments, const serve::ModelText& text);
-std::int64_t answer_most_of(const SamplingArguments& arguments, const serve::ModelText& text);
+std::int64_t answer_max_of(const SamplingArguments& arguments, const serve::ModelText& text);
 
 }  // namespace yoke::chat

@@ -211,10 +211,10 @@ CommandRow batch_command() {
         table.positional("IN", "the file of requests", a->input, Presence::kOptional);
         table.value("-o,--output", "OUT", "the file of answers", a->output);
         table.value("--server", "URL", "ask this server instead", a->server);
-        table.value("--parallel", "N", "requests at once (32)", a->parallel, {.least = 1, .most = 4096});
+        table.value("--parallel", "N", "requests at once (32)", a->parallel, {.min = 1, .max = 4096});
         table.value("--patience", "TIME", "with a server that is away or busy (600s)", a->patience);
-        table.value("--ranks", "N", "over how many ranks the model is split", a->ranks, {.least = 1, .most = 256});
-        table.value("--context", "N", "most tokens of prompt and answer", a->context, {.least = 1});
+        table.value("--ranks", "N", "over how many ranks the model is split", a->ranks, {.min = 1, .max = 256});
+        table.value("--context", "N", "most tokens of prompt and answer", a->context, {.min = 1});
         return [a](Session& session) { return run_batch_command(session, *a); };
       },
       .place = CommandPlace::kHead};

@@ -85,8 +85,8 @@ std::vector<std::string> notes_of(const BenchArguments& a, comm::CollectiveKind 
 }  // namespace
 
 void declare_sizes(OptionTable& table, BenchArguments& a) {
-  table.value("-b,--minbytes", "SIZE", "smallest size (default 32M); K, M, G are powers of 1024", a.least);
-  table.value("-e,--maxbytes", "SIZE", "largest size (default 32M)", a.most);
+  table.value("-b,--minbytes", "SIZE", "smallest size (default 32M); K, M, G are powers of 1024", a.size_min);
+  table.value("-e,--maxbytes", "SIZE", "largest size (default 32M)", a.size_max);
   table.value("-i,--stepbytes", "SIZE", "step between sizes if no factor is given (1M)", a.step);
   table.value("-f,--stepfactor", "N", "factor between sizes", a.factor);
   table.value("-n,--iters", "N", "timed operations per size (20)", a.iterations);
@@ -127,7 +127,7 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
   table.value("--plot", "FILE.svg", "also draw bus bandwidth over size", a.plot_file);
   table.value("--link-rate", "RATE", "what one rail of the slowest link carries (such as 100Gb/s), for the verdict",
               a.link_rate);
-  table.value("--rails", "N", "how many rails the link has (1)", a.rails, {.least = 1});
+  table.value("--rails", "N", "how many rails the link has (1)", a.rails, {.min = 1});
   table.value("-t,--nthreads", "N", "with -g: ranks on each node (or on this machine), as in nccl-tests", a.threads);
   table.value("-g,--ngpus", "N", "with -t: ranks on each node (or on this machine), as in nccl-tests", a.gpus);
   table.value("-p,--parallel_init", "0|1", "accepted for compatibility, ignored", a.parallel_init);
@@ -142,8 +142,8 @@ void declare_collective(OptionTable& table, BenchArguments& a) {
 
 bench::CollectiveOptions made_of(const BenchArguments& a, comm::CollectiveKind kind) {
   bench::CollectiveOptions options{.kind = kind,
-                                   .least = size_option("--minbytes", a.least),
-                                   .most = size_option("--maxbytes", a.most),
+                                   .size_min = size_option("--minbytes", a.size_min),
+                                   .size_max = size_option("--maxbytes", a.size_max),
                                    .step = size_option("--stepbytes", a.step),
                                    .factor = a.factor,
                                    .iterations = a.iterations,

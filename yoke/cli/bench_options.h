@@ -16,7 +16,7 @@ inline constexpr int kNotGiven = std::numeric_limits<int>::min();
 
 // As typed; made_of() turns it into options once all is known.
 struct BenchArguments {
-  std::string least = "32M", most = "32M", step = "1M";
+  std::string size_min = "32M", size_max = "32M", step = "1M";
   std::string type = "float", op = "sum", root = "0", timeout = "30";
   int factor = 1, iterations = 20, warmup = 1, aggregate = 1, cycles = 1, checks = 1;
   int blocking = 0, average = 1, cpu_time = 0, timestamps = 0, per_iteration = 0, per_iteration_skip = 0, unalign = 0;

@@ -187,8 +187,8 @@ std::optional<bench::CollectiveRun> measure_all_reduce(const Session& session, c
                                                        const std::optional<spec::Cluster>& cluster) {
   if (!cluster || cluster->nodes.size() < 2) return std::nullopt;
   BenchArguments bench;
-  bench.least = "256";
-  bench.most = "4M";
+  bench.size_min = "256";
+  bench.size_max = "4M";
   bench.factor = 4;
   bench.iterations = 60;
   bench.transport = arguments.transport;

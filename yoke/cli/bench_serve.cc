@@ -75,7 +75,7 @@ Document stream_row_json(const StreamRow& row) {
   const auto times = [](const bench::SampleStats& stats) {
     return Document::map({{"p50", Document::number(stats.p50 * 1e3)},
                           {"p99", Document::number(stats.p99 * 1e3)},
-                          {"max", Document::number(stats.most * 1e3)}});
+                          {"max", Document::number(stats.max * 1e3)}});
   };
   Document answers = Document::list();
   for (const serve::StreamRecord& one : row.records) {
@@ -158,7 +158,7 @@ int run_bench_serve(Session& session, const StreamArguments& a) {
     session.print(fmt::format("{:>8} {:>7} {:>9.1f} {:>16} {:>16} {:>16} {:>7}\n", row.streams, row.failed(),
                               row.rate(), fmt::format("{} / {}", as_ms(row.first().p50), as_ms(row.first().p99)),
                               fmt::format("{} / {}", as_ms(row.per_token().p50), as_ms(row.per_token().p99)),
-                              as_ms(row.pause().most), row.tokens()));
+                              as_ms(row.pause().max), row.tokens()));
   }
   const Document all = Document::map({{"server", Document::string(a.server)}, {"rows", std::move(list)}});
   if (session.json) session.print_json(all);

@@ -44,12 +44,12 @@ void declare_engine(OptionTable& table, EngineArguments& a, Presence model) {
                    a.model, model);
   table.value("--ranks", "N", "over how many ranks the model is split (one a node, or one on this machine)", a.ranks,
               {1, 256});
-  table.value("--nodes", "N", "use the first N nodes of the cluster (all)", a.nodes, {.least = 1});
+  table.value("--nodes", "N", "use the first N nodes of the cluster (all)", a.nodes, {.min = 1});
   table.choice("--transport", "KIND", "what carries data between ranks: direct, mpi or threads of this process (auto)",
                {"auto", "direct", "mpi", "threads"}, a.transport);
   table.value("--threads", "N", "of each rank (the node's processors divided among its ranks)", a.threads, {1, 1024});
   table.value("--context", "N", "most tokens of prompt and answer (the model's, with a cache of 1 GiB at most)",
-              a.context, {.least = 1});
+              a.context, {.min = 1});
   table.choice(
       "--backend", "NAME",
       "what computes: cuda, cpu, or ref, the slow one that others are measured against (auto: cuda where there is "
@@ -107,7 +107,7 @@ std::optional<int> follow_if_not_first(const serve::EngineHostSpec& spec) {
 
 void declare_sampling(OptionTable& table, chat::SamplingArguments& a) {
   table.value("-n,--tokens", "N", "most tokens of an answer (the model's max_new_tokens, else 512)", a.tokens,
-              {.least = 0});
+              {.min = 0});
   table.value("--temperature", "T", "0: always the likeliest token (the model's generation_config.json, else 0)",
               a.temperature);
   table.value("--top-k", "K", "draw from the K likeliest tokens only; 256 at most, and without it", a.top_k);

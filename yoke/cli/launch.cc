@@ -102,15 +102,15 @@ int launch_engine(Session& session, const launch::LaunchArguments& arguments) {
 }
 
 void declare_shape(OptionTable& table, launch::LaunchArguments& a) {
-  table.value("--tp", "N", "tensor parallelism (from the plan unless given)", a.tensor, {.least = 1, .most = 4096});
-  table.value("--pp", "N", "pipeline stages", a.pipeline, {.least = 1, .most = 4096});
-  table.value("--dp", "N", "data parallelism", a.replicas, {.least = 1, .most = 4096});
-  table.value("--gpus", "N", "processes for each node (its GPUs unless given)", a.gpus, {.least = 1, .most = 64});
+  table.value("--tp", "N", "tensor parallelism (from the plan unless given)", a.tensor, {.min = 1, .max = 4096});
+  table.value("--pp", "N", "pipeline stages", a.pipeline, {.min = 1, .max = 4096});
+  table.value("--dp", "N", "data parallelism", a.replicas, {.min = 1, .max = 4096});
+  table.value("--gpus", "N", "processes for each node (its GPUs unless given)", a.gpus, {.min = 1, .max = 64});
   table.value("--context", "TOKENS", "the longest sequence, such as 32k (from the plan unless given)", a.context);
   table.value("--requests", "N", "sequences at once (from the plan unless given)", a.sequences,
-              {.least = 1, .most = 65536});
+              {.min = 1, .max = 65536});
   table.value("--utilization", "SHARE", "the engine's share of memory (from the plan unless given)", a.utilization,
-              {.least = 0.05, .most = 0.99});
+              {.min = 0.05, .max = 0.99});
   table.value("--format", "FORMAT", "of the weights, for the plan: bf16, fp8, nvfp4, int4, …", a.format);
   table.value("--plan-as", "MODEL", "plan with this model of the catalogue", a.plan_as);
   table.flag("--no-plan", "start without a plan, also what does not fit", a.no_plan);
@@ -121,14 +121,14 @@ void declare_start(OptionTable& table, launch::LaunchArguments& a) {
   table.flag("--dry-run", "print everything and start nothing", a.dry_run);
   table.value("-o,--output", "FOLDER", "write the files there and start nothing", a.output);
   table.flag("--unit", "systemd units that start it on boot, after the link", a.unit);
-  table.value("--port", "PORT", "of the HTTP API", a.port, {.least = 1, .most = 65535});
+  table.value("--port", "PORT", "of the HTTP API", a.port, {.min = 1, .max = 65535});
   table.value("--served-name", "NAME", "the model's name in the API", a.served_name);
   table.value("--image", "IMAGE", "the container's image", a.image);
   table.values("--env", "NAME=VALUE", "set in the engine's environment; may be repeated", a.environment);
   table.value("--folder", "FOLDER", "the folder to run in, on every node", a.folder);
   table.value("--floor", "SIZE", "stop the engine below so much available memory; 0: never", a.floor);
   table.value("--restarts", "N", "starts after a failure (4 for servers, 0 for training)", a.restarts,
-              {.least = 0, .most = 100});
+              {.min = 0, .max = 100});
   table.value("--pause", "TIME", "before the first new start, doubled each time (30s unless given)", a.pause);
   table.value("--progress", "TIME", "end training that makes no step for so long, and name the rank (never)",
               a.progress);

@@ -120,8 +120,7 @@ CommandRow launch_guard_command() {
         table.value("--limit", "SIZE", "of a control group around the program, where one can be made", options->limit);
         table.values("--lower", "OPTION", "name this option when memory runs out; may be repeated", options->lower);
         table.values("--wait-for", "ADDRESS:PORT", "start when this answers; may be repeated", options->wait_for);
-        table.value("--canary", "PORT", "ask for one token there, every two seconds", *port,
-                    {.least = 1, .most = 65535});
+        table.value("--canary", "PORT", "ask for one token there, every two seconds", *port, {.min = 1, .max = 65535});
         table.value("--canary-model", "NAME", "the model's name in that question", options->canary_model);
         table.value("--canary-limit", "TIME", "without a token (8s unless given)", options->canary_limit);
         table.value("--start-limit", "TIME", "until the first token (30min unless given)", options->start_limit);

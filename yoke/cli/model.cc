@@ -134,7 +134,7 @@ CommandRow make_command() {
                            {"bf16", "int4", "int8"}, chosen->head);
             options.value("--layers", "N", "this many layers (else those of the shape)", chosen->layers,
                           {1, weights::kMaxLayers});
-            options.value("--seed", "S", "draw other weights (default 1)", chosen->seed, {.least = 0});
+            options.value("--seed", "S", "draw other weights (default 1)", chosen->seed, {.min = 0});
             options.value("--shard-size", "SIZE", "of a file of weights at most (default 5GB)", chosen->shard_size);
             options.flag("--yes", "write more than 4 GB without asking", chosen->yes);
             options.positional("DIR", "the folder to make", chosen->folder, Presence::kRequired);

@@ -55,7 +55,7 @@ std::function<void(const std::string&)> setter(const std::string& name, T& targe
     const auto parsed = parse(text);
     if (!parsed) return parsed;
     const double number = number_of(*parsed);
-    const bool fits = (!range.least || number >= *range.least) && (!range.most || number <= *range.most);
+    const bool fits = (!range.min || number >= *range.min) && (!range.max || number <= *range.max);
     if (!fits) {
       throw Error(ErrorCode::kUsage, fmt::format("{} cannot be {}", name, printable(text, 40)), to_string(range));
     }
@@ -83,9 +83,9 @@ std::function<void(const std::string&)> choice_setter(const std::string& name, s
 }  // namespace
 
 std::string to_string(const NumberRange& range) {
-  if (range.least && range.most) return fmt::format("{} to {}", *range.least, *range.most);
-  if (range.least) return fmt::format("at least {}", *range.least);
-  return range.most ? fmt::format("at most {}", *range.most) : std::string();
+  if (range.min && range.max) return fmt::format("{} to {}", *range.min, *range.max);
+  if (range.min) return fmt::format("at least {}", *range.min);
+  return range.max ? fmt::format("at most {}", *range.max) : std::string();
 }
 
 void OptionTable::add_value(std::string name, std::string value_name, std::string help,

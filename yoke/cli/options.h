@@ -20,7 +20,7 @@ enum class Presence { kOptional, kRequired };
 
 // What a number may be; help prints it, and another one is refused with it.
 struct NumberRange {
-  std::optional<double> least = {}, most = {};
+  std::optional<double> min = {}, max = {};
 };
 std::string to_string(const NumberRange& range);  // "1 to 256", "at least 1"; empty where all are taken
 

@@ -38,10 +38,10 @@ TEST(Options, ANumberOutsideOfItsRangeIsRefusedWithTheRange) {
 TEST(Options, ARangeMayBeOpen) {
   std::optional<double> tolerance;
   OptionTable table;
-  table.value("--tolerance", "X", "how far", tolerance, {.least = 0});
+  table.value("--tolerance", "X", "how far", tolerance, {.min = 0});
   EXPECT_FALSE(refusal(table, "0.5"));
   EXPECT_EQ(refusal(table, "-1e-9")->hint(), "at least 0");
-  EXPECT_EQ(to_string(NumberRange{.most = 7}), "at most 7");
+  EXPECT_EQ(to_string(NumberRange{.max = 7}), "at most 7");
   EXPECT_EQ(to_string(NumberRange{}), "");
 }
 

@@ -123,14 +123,14 @@ void declare_training(OptionTable& table, PlanArguments& chosen) {
 void declare_money(OptionTable& table, PriceArguments& prices) {
   constexpr double kMin = 0.0001, kMax = 1e12;
   table.value("--price-kwh", "PRICE", "of electricity: costs per million tokens, image or run are added", prices.kwh,
-              {.least = kMin, .most = 1000});
+              {.min = kMin, .max = 1000});
   table.value("--hardware-price", "PRICE", "of all machines together, with --years", prices.hardware,
-              {.least = kMin, .most = kMax});
-  table.value("--years", "N", "over which the hardware is written off", prices.years, {.least = 0.1, .most = 30});
+              {.min = kMin, .max = kMax});
+  table.value("--years", "N", "over which the hardware is written off", prices.years, {.min = 0.1, .max = 30});
   table.value("--cloud-price", "PRICE", "of an hour of all machines together, instead", prices.cloud_hour,
-              {.least = kMin, .most = kMax});
+              {.min = kMin, .max = kMax});
   table.value("--busy", "SHARE", "of all hours in which the machines work (default 1)", prices.busy,
-              {.least = 0.001, .most = 1});
+              {.min = 0.001, .max = 1});
   table.value("--currency", "WORD", "of the prices, as it is to be printed", prices.currency);
 }
 

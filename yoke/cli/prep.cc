@@ -136,7 +136,7 @@ CommandRow prep_model_command() {
                          Presence::kOptional);
         table.value("--revision", "NAME", "a branch, tag or commit (main unless given)", options->revision);
         table.values("--exclude", "PATTERN", "leave out files, such as '*.bin'; may be repeated", options->exclude);
-        table.value("--parallel", "N", "files at once (4 unless given)", options->parallel, {.least = 1, .most = 32});
+        table.value("--parallel", "N", "files at once (4 unless given)", options->parallel, {.min = 1, .max = 32});
         table.flag("--dry-run", "print what would be downloaded", options->dry_run);
         return [options](Session& session) { return prep_model(session, *options); };
       }};

@@ -268,7 +268,7 @@ CommandRow prep_nccl_command() {
         table.value("--tests-source", "URL", "the same of nccl-tests", options->tests_source);
         table.value("--folder", "FOLDER", "to build in, on every node ($HOME/nccl-yoke)", options->folder);
         table.value("--jobs", "N", "compilers at once (by processors and memory)", options->jobs,
-                    {.least = 1, .most = 256});
+                    {.min = 1, .max = 256});
         table.flag("--dry-run", "print the scripts and build nothing", options->dry_run);
         return [options](Session& session) { return prep_nccl(session, *options); };
       },

@@ -249,7 +249,7 @@ int run_prompt(Session& session, RunArguments a) {
   }
   engine::Request request;
   request.prompt = prompt_ids(a, text);
-  request.answer_max = chat::answer_most_of(a.sampling, text);
+  request.answer_max = chat::answer_max_of(a.sampling, text);
   request.stop_ids = text.stop_ids;
   request.sampling = chat::sampling_of(a.sampling, text);
   if (!a.logits.empty()) request.logits = engine::LogitsWanted::kAll;

@@ -168,7 +168,7 @@ CommandRow verify_command() {
           .prepare = [](OptionTable& table) -> Action {
             auto a = std::make_shared<VerifyArguments>();
             table.value("--tolerance", "X", "the largest relative error of logits that is let pass (1e-4)",
-                        a->tolerance, {.least = 0});
+                        a->tolerance, {.min = 0});
             table.flag("--fast", "compute as yoke run does, which rounds activations; without it as with --exact",
                        a->fast);
             declare_engine(table, a->engine);

@@ -38,7 +38,7 @@ std::map<std::pair<std::string, std::string>, Flow> flows_of(const Document& pha
 }
 
 struct LinkRates {
-  std::vector<Flow> least;         // of "A", "B" and "A + B", one way: the least of all pairs and directions
+  std::vector<Flow> slowest;       // of "A", "B" and "A + B", one way: the least of all pairs and directions
   double latency = 0;              // s, of 8 B one way: the rail with the largest median
   std::optional<double> expected;  // of one rail
   report::Table table{.columns = {{.header = "rails"},
@@ -47,10 +47,10 @@ struct LinkRates {
                                   {.header = "rate", .align = report::TextAlign::kRight}}};
 };
 
-void keep_min(std::vector<Flow>& least, const Flow& flow) {
+void keep_min(std::vector<Flow>& slowest, const Flow& flow) {
   const auto known =
-      std::find_if(least.begin(), least.end(), [&](const Flow& other) { return other.rails == flow.rails; });
-  if (known == least.end()) return least.push_back(flow);
+      std::find_if(slowest.begin(), slowest.end(), [&](const Flow& other) { return other.rails == flow.rails; });
+  if (known == slowest.end()) return slowest.push_back(flow);
   known->rate = std::min(known->rate, flow.rate);
 }
 
@@ -63,7 +63,7 @@ LinkRates rates_of(const Document& answer) {
       for (const auto& [ends, flow] : flows_of(phase)) {
         rates.table.rows.push_back({flow.rails + (both_ways ? ", both ways" : ""), ends.first, ends.second,
                                     yoke::to_string(BitsPerSecond{flow.rate})});
-        if (!both_ways) keep_min(rates.least, flow);
+        if (!both_ways) keep_min(rates.slowest, flow);
       }
     }
     for (const Document& rail : list_at(pair, "latencies").items)
@@ -86,7 +86,7 @@ void report_rate(PhaseRun& phase_run, const std::string& name, const Flow& flow,
 }
 
 void report_rail_b(PhaseRun& phase_run, const std::string& name, const LinkRates& rates) {
-  for (const Flow& flow : rates.least) {
+  for (const Flow& flow : rates.slowest) {
     if (flow.rails == "B") return report_rate(phase_run, name, flow, rates);
   }
   phase_run.expect(false, "rail B is measured");
@@ -98,7 +98,7 @@ void prove_link(const Environment& environment, PhaseRun& phase_run) {
   phase_run.show(rates.table);
   report::BarChart chart{.title = "What the cable carries one way", .value = {.label = "rate (Gb/s)"}};
   report::BarSeries bars{.name = "the least of all directions"};
-  for (const Flow& flow : rates.least) {
+  for (const Flow& flow : rates.slowest) {
     const std::string name = flow.rails.size() == 1 ? "rail " + flow.rails : flow.rails;
     report_rate(phase_run, name, flow, rates);
     chart.categories.push_back(name);
@@ -107,8 +107,8 @@ void prove_link(const Environment& environment, PhaseRun& phase_run) {
   chart.series = {std::move(bars)};
   if (rates.expected) {
     const double rail = *rates.expected / 1e9;
-    const auto rails =
-        std::count_if(rates.least.begin(), rates.least.end(), [](const Flow& flow) { return flow.rails.size() == 1; });
+    const auto rails = std::count_if(rates.slowest.begin(), rates.slowest.end(),
+                                     [](const Flow& flow) { return flow.rails.size() == 1; });
     chart.references = {{.value = rail, .label = "limit of a rail"}};
     if (rails > 1) chart.references.push_back({.value = rail * static_cast<double>(rails), .label = "of all"});
   }

@@ -10,7 +10,7 @@ namespace {
 std::string interface_name(const RailFacts& facts) { return facts.interface ? facts.interface->name : ""; }
 
 void set_delivery(spec::RailMeasurement& way, const RailLatency& latency) {
-  for (const PingResult& row : latency.rows) way.latency = std::min(way.latency.value_or(row.least), row.least);
+  for (const PingResult& row : latency.rows) way.latency = std::min(way.latency.value_or(row.min), row.min);
   for (const SentMessages& sent : latency.sent) {
     if (sent.from != way.from) continue;
     way.messages = sent.count;

@@ -21,7 +21,7 @@ PairResult measured_pair() {
   RailRate both_ways = forward;
   both_ways.rate = BitsPerSecond{1.6e9};
   RailLatency latency{.rail = "A", .sent = {{"spark-1", 6300, 0}, {"spark-2", 6300, 7}}};
-  latency.rows = {{.size = 8, .least = Seconds{4e-6}}, {.size = 1024, .least = Seconds{6e-6}}};
+  latency.rows = {{.size = 8, .min = Seconds{4e-6}}, {.size = 1024, .min = Seconds{6e-6}}};
   return {.a = "spark-1",
           .b = "spark-2",
           .transport = "tcp",

@@ -43,8 +43,8 @@ std::string rails_text(const std::vector<std::string>& rails) {
 std::string each_text(const std::vector<BitsPerSecond>& rates) {
   if (rates.size() < 2) return "";
   if (rates.size() == 2) return fmt::format("{} + {}", yoke::to_string(rates[0]), yoke::to_string(rates[1]));
-  const auto [least, most] = std::ranges::minmax_element(rates);
-  return fmt::format("{:.3g} to {:.3g} Gb/s", least->value / 1e9, most->value / 1e9);
+  const auto [min, max] = std::ranges::minmax_element(rates);
+  return fmt::format("{:.3g} to {:.3g} Gb/s", min->value / 1e9, max->value / 1e9);
 }
 
 void add_phase(report::Table& table, const link::PairResult& pair, const link::LinkPhase& phase,
@@ -116,8 +116,8 @@ std::string latency_text(const link::PairResult& pair) {
                                   {.header = "messages", .align = report::TextAlign::kRight}}};
   for (const link::RailLatency& latency : pair.latencies) {
     for (const link::PingResult& row : latency.rows) {
-      table.rows.push_back({latency.rail, yoke::to_string(Bytes{row.size}), yoke::to_string(row.least),
-                            yoke::to_string(row.p50), yoke::to_string(row.p99), yoke::to_string(row.most),
+      table.rows.push_back({latency.rail, yoke::to_string(Bytes{row.size}), yoke::to_string(row.min),
+                            yoke::to_string(row.p50), yoke::to_string(row.p99), yoke::to_string(row.max),
                             std::to_string(row.count)});
     }
   }
@@ -163,19 +163,19 @@ std::string pair_text(const link::PairResult& pair, const std::optional<link::Li
 // "Verdict: healthy: 2 rails, each at least 95% of 2 Gb/s."
 std::string healthy_text(const link::LinkTestResult& result) {
   std::set<std::string> rails;
-  double least = 1;
+  double min = 1;
   for (const link::PairResult& pair : result.pairs) {
     for (const link::LinkPhase& phase : pair.phases) {
       if (phase.kind != link::LinkPhaseKind::kAlone) continue;
       for (const link::RailRate& rate : phase.rates) {
         rails.insert(rate.rail);
-        least = std::min(least, std::max(rate.rate, rate.again.value_or(rate.rate)) / result.expected->rail_rate);
+        min = std::min(min, std::max(rate.rate, rate.again.value_or(rate.rate)) / result.expected->rail_rate);
       }
     }
   }
   if (rails.empty()) return "Verdict: healthy.\n";
   return fmt::format("Verdict: healthy: {} rail{}, {}at least {:.0f}% of {}.\n", rails.size(),
-                     rails.size() == 1 ? "" : "s", rails.size() == 1 ? "" : "each ", least * 100,
+                     rails.size() == 1 ? "" : "s", rails.size() == 1 ? "" : "each ", min * 100,
                      yoke::to_string(result.expected->rail_rate));
 }
 

@@ -131,8 +131,8 @@ std::vector<PerftestLatency> parse_perftest_latency(std::string_view output) {
     const auto time = [&](std::size_t column) { return Seconds{number_of<double>(row[column]) / 1e6}; };
     result.push_back({.size = number_of<std::int64_t>(row[0]),
                       .iterations = number_of<std::int64_t>(row[1]),
-                      .least = time(2),
-                      .most = time(3),
+                      .min = time(2),
+                      .max = time(3),
                       .typical = time(4),
                       .mean = time(5),
                       .p99 = time(7)});

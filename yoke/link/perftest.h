@@ -33,7 +33,7 @@ struct PerftestBandwidth {
 struct PerftestLatency {
   std::int64_t size = 0;
   std::int64_t iterations = 0;
-  Seconds least, most, typical, mean, p99;
+  Seconds min, max, typical, mean, p99;
 };
 
 // The rows of the table, whatever stands around it. Units are those that the table's head names. Throws Error(kInvalid)

@@ -35,10 +35,10 @@ template <class Visitor>
 void visit_fields(Visitor& visit, PingResult& result) {
   visit.required("size", result.size);
   visit.required("count", result.count);
-  visit.required("min", result.least);
+  visit.required("min", result.min);
   visit.required("p50", result.p50);
   visit.required("p99", result.p99);
-  visit.required("max", result.most);
+  visit.required("max", result.max);
 }
 
 template <class Visitor>
@@ -141,10 +141,10 @@ PingResult ping_round(Talker& talker, const std::string& peer, const PingRound& 
   std::sort(times.begin(), times.end());
   return {.size = round.size,
           .count = static_cast<int>(times.size()),
-          .least = {times.front()},
+          .min = {times.front()},
           .p50 = percentile(times, 0.5),
           .p99 = percentile(times, 0.99),
-          .most = {times.back()}};
+          .max = {times.back()}};
 }
 
 void check_rounds(const std::vector<PingRound>& rounds) {

@@ -28,8 +28,8 @@ struct PingRequest {
 
 struct PingResult {
   std::int64_t size = 0;
-  int count = 0;                  // fewer than asked where messages are lost
-  Seconds least, p50, p99, most;  // p99 of fewer than 100 is the largest
+  int count = 0;               // fewer than asked where messages are lost
+  Seconds min, p50, p99, max;  // p99 of fewer than 100 is the largest
 };
 
 struct PingOutcome {

@@ -56,7 +56,7 @@ class RdmaTransport final : public PairTransport {
           {.kind = PerftestRun::Kind::kLatency, .port = kFirstPort, .size = size}};
       const std::string output = run({{rail, Direction::kForward}}, program, kPerftestBeyond).front();
       const PerftestLatency row = parse_perftest_latency(output).back();
-      latency.rows.push_back({row.size, static_cast<int>(row.iterations), row.least, row.typical, row.p99, row.most});
+      latency.rows.push_back({row.size, static_cast<int>(row.iterations), row.min, row.typical, row.p99, row.max});
     }
     return latency;
   }

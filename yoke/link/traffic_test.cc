@@ -91,10 +91,10 @@ TEST(LinkTraffic, PingsOfEverySizeComeBack) {
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[0].count, 101);
   EXPECT_GT(results[0].p50.value, 0);
-  EXPECT_LE(results[0].least, results[0].p50);
+  EXPECT_LE(results[0].min, results[0].p50);
   EXPECT_LE(results[0].p50, results[0].p99);
-  EXPECT_LE(results[0].p99, results[0].most);
-  EXPECT_EQ(results[1].p50, results[1].most) << "of one message all percentiles are it";
+  EXPECT_LE(results[0].p99, results[0].max);
+  EXPECT_EQ(results[1].p50, results[1].max) << "of one message all percentiles are it";
 }
 
 TEST(LinkTraffic, PingsThatMakeNoSenseAreRefused) {

@@ -55,18 +55,18 @@ bool api_bool(const Document& value, std::string_view param) {
   return value.text == "true";
 }
 
-double api_number(const Document& value, std::string_view param, double least, double most) {
+double api_number(const Document& value, std::string_view param, double min, double max) {
   if (value.kind != Document::Kind::kNumber) refuse_type(param, "a number", value);
   double number = 0;
   const char* const end = value.text.data() + value.text.size();
   const auto [rest, failure] = std::from_chars(value.text.data(), end, number);
-  if (failure != std::errc{} || rest != end || !(number >= least && number <= most)) {
-    refuse_value(param, fmt::format("it must be from {} to {}, not {}.", least, most, printable(value.text, 40)));
+  if (failure != std::errc{} || rest != end || !(number >= min && number <= max)) {
+    refuse_value(param, fmt::format("it must be from {} to {}, not {}.", min, max, printable(value.text, 40)));
   }
   return number;
 }
 
-std::int64_t api_integer(const Document& value, std::string_view param, std::int64_t least, std::int64_t most) {
+std::int64_t api_integer(const Document& value, std::string_view param, std::int64_t min, std::int64_t max) {
   if (value.kind != Document::Kind::kNumber) refuse_type(param, "an integer", value);
   std::string_view digits = value.text;
   if (digits.ends_with(".0")) digits.remove_suffix(2);
@@ -79,8 +79,8 @@ std::int64_t api_integer(const Document& value, std::string_view param, std::int
                                printable(value.text, 40)),
                    std::string(param), "invalid_type");
   }
-  if (failure != std::errc{} || number < least || number > most) {
-    refuse_value(param, fmt::format("it must be from {} to {}, not {}.", least, most, printable(value.text, 40)));
+  if (failure != std::errc{} || number < min || number > max) {
+    refuse_value(param, fmt::format("it must be from {} to {}, not {}.", min, max, printable(value.text, 40)));
   }
   return number;
 }

@@ -18,8 +18,8 @@ const Document* given_field(const Document& map, std::string_view key);
 
 std::string api_text(const Document& value, std::string_view param);
 bool api_bool(const Document& value, std::string_view param);
-double api_number(const Document& value, std::string_view param, double least, double most);
-std::int64_t api_integer(const Document& value, std::string_view param, std::int64_t least, std::int64_t most);
+double api_number(const Document& value, std::string_view param, double min, double max);
+std::int64_t api_integer(const Document& value, std::string_view param, std::int64_t min, std::int64_t max);
 
 template <class T, class Read>
 std::optional<T> read_given_field(const Document& map, std::string_view key, const Read& read) {

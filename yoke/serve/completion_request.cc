@@ -120,8 +120,8 @@ void read_logprobs(const Document& body, CompletionRequest& request) {
 
 void read_sampling_fields(const Document& body, const ServedModel& model, CompletionRequest& request) {
   text::SamplingOptions& sampling = request.sampling;
-  const auto number = [&](std::string_view key, double least, double most, float& target) {
-    if (const auto* value = given_field(body, key)) target = static_cast<float>(api_number(*value, key, least, most));
+  const auto number = [&](std::string_view key, double min, double max, float& target) {
+    if (const auto* value = given_field(body, key)) target = static_cast<float>(api_number(*value, key, min, max));
   };
   number("temperature", 0, 2, sampling.temperature);
   number("top_p", 0, 1, sampling.top_p);
@@ -145,8 +145,8 @@ void read_sampling_fields(const Document& body, const ServedModel& model, Comple
 
 void read_limits(const Document& body, CompletionRequest& request) {
   for (const char* key : {"max_tokens", "max_completion_tokens"}) {
-    const int least = request.kind != ApiKind::kCompletion ? 1 : 0;
-    if (const auto* value = given_field(body, key)) request.answer_max = api_integer(*value, key, least, kMaxTokens);
+    const int min = request.kind != ApiKind::kCompletion ? 1 : 0;
+    if (const auto* value = given_field(body, key)) request.answer_max = api_integer(*value, key, min, kMaxTokens);
   }
   if (request.kind == ApiKind::kCompletion && !request.answer_max) request.answer_max = 16;  // as OpenAI has it
   if (const auto* value = given_field(body, "stop")) request.stops = read_stops(*value);

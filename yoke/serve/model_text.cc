@@ -98,9 +98,9 @@ text::SamplingOptions read_sampling(const Document& config) {
 std::optional<std::int64_t> read_answer_max(const Document& config) {
   const Document* found = given(config, "max_new_tokens");
   if (!found) return std::nullopt;
-  const auto most = from_json<std::int64_t>(*found);
-  if (most < 0) refuse_setting(*found, "an answer has 0 tokens or more");
-  return most;
+  const auto max = from_json<std::int64_t>(*found);
+  if (max < 0) refuse_setting(*found, "an answer has 0 tokens or more");
+  return max;
 }
 
 text::Tokenizer load_tokenizer(const fs::path& folder) {

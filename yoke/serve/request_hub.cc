@@ -310,12 +310,12 @@ void RequestHub::check_room(std::size_t count, const std::string& client) const 
   if (!ready_) {
     throw Error(ErrorCode::kUnavailable, fmt::format("the model is still loading ({:.0f}%)", loaded_ * 100));
   }
-  const std::size_t most = static_cast<std::size_t>(options_.running_max + options_.queue_max);
+  const std::size_t max = static_cast<std::size_t>(options_.running_max + options_.queue_max);
   if (!queue_.has_room(client, count)) {
     throw Error(ErrorCode::kExhausted,
                 fmt::format("{} requests are running or waiting, and {} is the limit (the last eighth of the queue is "
                             "kept for clients with few requests)",
-                            pending_.size(), most));
+                            pending_.size(), max));
   }
 }
 

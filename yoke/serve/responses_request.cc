@@ -182,7 +182,7 @@ Document chat_body_of_responses(const Document& body) {
     if (const auto* const value = given_field(body, key)) chat.add(key, *value);
   }
   add_logprobs(body, chat);
-  if (const auto* const most = given_field(body, "max_output_tokens")) chat.add("max_tokens", *most);
+  if (const auto* const max = given_field(body, "max_output_tokens")) chat.add("max_tokens", *max);
   if (const auto* const tools = given_field(body, "tools")) chat.add("tools", nested_tools(*tools));
   if (const auto* const choice = given_field(body, "tool_choice")) {
     const auto* const name = choice->kind == Document::Kind::kMap ? given_field(*choice, "name") : nullptr;

@@ -178,7 +178,7 @@ std::optional<Document> resumed_body(ApiKind kind, const Document& body, const R
   const std::int64_t used = std::ssize(point.prompt) + std::ssize(point.answer);
   std::int64_t left = point.context_max > 0 ? point.context_max - used : 0;
   for (const char* key : {"max_tokens", "max_completion_tokens"}) {
-    if (const auto* const most = given_field(body, key)) left = whole(most, 0) - std::ssize(point.answer);
+    if (const auto* const max = given_field(body, key)) left = whole(max, 0) - std::ssize(point.answer);
   }
   if (kind == ApiKind::kCompletion && !given_field(body, "max_tokens")) left = 16 - std::ssize(point.answer);
   const bool is_limited = point.context_max > 0 || given_field(body, "max_tokens") ||

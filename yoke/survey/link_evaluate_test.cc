@@ -240,7 +240,7 @@ TEST(LinkEvaluate, LostMessagesExplainALowRate) {
   link::LinkTestResult result = healthy_result();
   set_alone(result, "B", 20_Gbps);
   result.all_reduce->large_bus_bandwidth = 1_GBps;
-  const link::PingResult quick{.size = 8, .count = 1000, .least = {4e-6}, .p50 = {5e-6}, .p99 = {2e-4}, .most = {0.2}};
+  const link::PingResult quick{.size = 8, .count = 1000, .min = {4e-6}, .p50 = {5e-6}, .p99 = {2e-4}, .max = {0.2}};
   result.pairs[0].latencies = {{"A", {quick}, {{"spark-1", 8000, 2}, {"spark-2", 8000, 0}}},
                                {"B", {quick}, {{"spark-1", 8000, 0}, {"spark-2", 8000, 31}}}};
   const std::vector<spec::Finding> findings = evaluate_pair(result);
@@ -251,10 +251,10 @@ TEST(LinkEvaluate, LostMessagesExplainALowRate) {
 
 TEST(LinkEvaluate, OnlyTheQuickestMessageReportsALateRail) {
   link::LinkTestResult result = healthy_result();
-  link::PingResult row{.size = 8, .count = 1000, .least = {4e-6}, .p50 = {2e-3}, .p99 = {3e-3}, .most = {0.2}};
+  link::PingResult row{.size = 8, .count = 1000, .min = {4e-6}, .p50 = {2e-3}, .p99 = {3e-3}, .max = {0.2}};
   result.pairs[0].latencies = {{"A", {row}, {}}};
   EXPECT_EQ(rules_of(result), Rules{}) << "a busy processor";
-  row.least = Seconds{1e-3};
+  row.min = Seconds{1e-3};
   result.pairs[0].latencies = {{"A", {row}, {}}};
   EXPECT_EQ(rules_of(result), Rules{"rail-late"});
 }

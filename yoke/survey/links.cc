@@ -66,8 +66,8 @@ bool is_missing(const Error& error) {
 enum class AllReduceBy { kSockets, kNcclIfThere };
 MeasuredAllReduce measure_all_reduce(fleet::Fleet& fleet, const RunCollective& run_collective, AllReduceBy by) {
   const bench::CollectiveOptions options{.kind = comm::CollectiveKind::kAllReduce,
-                                         .least = {kSmall},
-                                         .most = {kLarge},
+                                         .size_min = {kSmall},
+                                         .size_max = {kLarge},
                                          .factor = kLarge / kSmall,
                                          .iterations = 20,
                                          .warmup_iterations = 3};

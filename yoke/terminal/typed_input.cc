@@ -62,7 +62,7 @@ std::string read_secret(const std::string& prompt) {
   return *std::move(secret);
 }
 
-std::string read_standard_input(Bytes most) {
+std::string read_standard_input(Bytes max) {
   const UniqueFd input(dup(STDIN_FILENO));
   if (!input) throw system_error(errno, "cannot read standard input");
   std::string text;
@@ -72,8 +72,8 @@ std::string read_standard_input(Bytes most) {
     const std::size_t count = read_some(input, buffer, sizeof buffer, "standard input");
     if (count == 0) break;
     text.append(buffer, count);
-    if (std::ssize(text) > most.value) {
-      throw Error(ErrorCode::kInvalid, fmt::format("standard input is larger than {}", yoke::to_string(most)));
+    if (std::ssize(text) > max.value) {
+      throw Error(ErrorCode::kInvalid, fmt::format("standard input is larger than {}", yoke::to_string(max)));
     }
   }
   return text;

@@ -15,6 +15,6 @@ std::optional<std::string> read_typed_line();
 std::string read_secret(const std::string& prompt);
 
 // All of standard input, to its end. More than `most` of it is refused.
-std::string read_standard_input(Bytes most);
+std::string read_standard_input(Bytes max);
 
 }  // namespace yoke::terminal
