@@ -32,7 +32,7 @@ class Assembly {
     for (int rank = 0; rank < health_.size(); ++rank) {
       const std::size_t rails = health_.is_local(rank) ? 0 : health_.member(rank).endpoints.size();
       peers_[static_cast<std::size_t>(rank)].data.resize(rails);
-      peers_[static_cast<std::size_t>(rank)].heart.resize(rails);
+      peers_[static_cast<std::size_t>(rank)].heartbeat.resize(rails);
     }
   }
   ~Assembly() {
@@ -106,7 +106,7 @@ void Assembly::drop_closed() {
   for (PeerConnections& there : peers_) {
     drop(there.memory);
     for (Socket& socket : there.data) drop(socket);
-    for (Socket& socket : there.heart) drop(socket);
+    for (Socket& socket : there.heartbeat) drop(socket);
   }
 }
 
@@ -115,7 +115,7 @@ bool Assembly::wanted(int peer, std::size_t rail, Purpose purpose) {
   const PeerConnections& there = peers_[static_cast<std::size_t>(peer)];
   return purpose == Purpose::kMemory ? !there.memory
          : purpose == Purpose::kData ? !there.data[rail]
-                                     : !there.heart[rail];
+                                     : !there.heartbeat[rail];
 }
 
 Socket Assembly::open_socket(int peer, std::size_t rail, Purpose purpose) const {
@@ -169,7 +169,7 @@ void Assembly::store(int peer, std::size_t rail, Purpose purpose, Socket socket)
   if (!fits) return;
   (purpose == Purpose::kMemory ? there.memory
    : purpose == Purpose::kData ? there.data[rail]
-                               : there.heart[rail]) = std::move(socket);
+                               : there.heartbeat[rail]) = std::move(socket);
 }
 
 // Whether all is there, or as much as will be.
@@ -179,7 +179,8 @@ bool Assembly::settled(int peer) {
   if (peer == health_.rank()) return true;
   if (health_.is_local(peer)) return static_cast<bool>(there.memory);
   std::size_t whole = 0;
-  for (std::size_t rail = 0; rail < there.data.size(); ++rail) whole += there.data[rail] && there.heart[rail] ? 1 : 0;
+  for (std::size_t rail = 0; rail < there.data.size(); ++rail)
+    whole += there.data[rail] && there.heartbeat[rail] ? 1 : 0;
   if (whole == 0 || whole == there.data.size()) return whole > 0;
   if (!first_rail_[index]) first_rail_[index] = Deadline::after(options_.half_patience);
   return first_rail_[index]->expired() || deadline_.expired();
@@ -232,9 +233,9 @@ std::vector<PeerConnections> Assembly::run() {
   threads_.clear();
   for (PeerConnections& there : peers_) {
     for (std::size_t rail = 0; rail < there.data.size(); ++rail) {
-      if (there.data[rail] && there.heart[rail]) continue;
+      if (there.data[rail] && there.heartbeat[rail]) continue;
       there.data[rail].close();
-      there.heart[rail].close();
+      there.heartbeat[rail].close();
     }
   }
   return std::move(peers_);

@@ -1,5 +1,5 @@
 // Connects a rank with all others of a membership: of each pair the higher rank connects and the lower accepts; ranks
-// of one node by a Unix socket, others by a data and a heart connection on each rail. Peers may come as late as the
+// of one node by a Unix socket, others by a data and a heartbeat connection on each rail. Peers may come as late as the
 // deadline. A rail that does not come up while another to the same peer has is left out after a while.
 #pragma once
 #include <functional>
@@ -13,8 +13,8 @@
 namespace yoke::comm::direct {
 
 struct PeerConnections {
-  std::vector<Socket> data, heart;  // one for each rail, of a peer on another node; empty: it could not be connected
-  Socket memory;                    // of a peer on this node
+  std::vector<Socket> data, heartbeat;  // one for each rail, of a peer on another node; empty: not connected
+  Socket memory;                        // of a peer on this node
 };
 
 struct AssemblyOptions {

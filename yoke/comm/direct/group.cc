@@ -26,7 +26,7 @@ Group::Group(std::shared_ptr<DirectListener> listener, std::shared_ptr<Health> h
     connect(deadline);
   } catch (const Error& error) {
     health_->fail(error);  // the one that is connected already gets to know
-    heart_.reset();
+    heartbeat_.reset();
     listener_->acceptor().close(inbox_);
     throw;
   }
@@ -42,7 +42,7 @@ void Group::leave(Deadline deadline) {
       for (TcpChannel* link : links_) link->flush(deadline);
     }
   }
-  heart_.reset();
+  heartbeat_.reset();
   listener_->acceptor().close(inbox_);
 }
 
@@ -60,7 +60,7 @@ void Group::connect(Deadline deadline) {
   start_heartbeat(peers);
   make_engine();
   run({.kind = CollectiveKind::kBarrier}, deadline);
-  if (heart_) heart_->expect_all();
+  if (heartbeat_) heartbeat_->expect_all();
   tune(deadline);
 }
 
@@ -86,12 +86,12 @@ void Group::start_heartbeat(std::vector<PeerConnections>& peers) {
   for (int rank = 0; rank < health_->size(); ++rank) {
     PeerConnections& peer = peers[static_cast<std::size_t>(rank)];
     if (peer.memory) paths.push_back({rank, Heartbeat::kMemory, std::move(peer.memory)});
-    for (std::size_t rail = 0; rail < peer.heart.size(); ++rail) {
-      paths.push_back({rank, static_cast<int>(rail), std::move(peer.heart[rail])});
+    for (std::size_t rail = 0; rail < peer.heartbeat.size(); ++rail) {
+      paths.push_back({rank, static_cast<int>(rail), std::move(peer.heartbeat[rail])});
     }
   }
   if (paths.empty()) return;
-  heart_ = std::make_unique<Heartbeat>(
+  heartbeat_ = std::make_unique<Heartbeat>(
       *health_, std::move(paths),
       Heartbeat::Options{
           .silence_limit = options_.silence_limit, .on_path = options_.on_path, .mend = [this] { return mend(); }});

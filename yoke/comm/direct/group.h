@@ -1,5 +1,5 @@
-// One epoch of a communicator: the connections with all other ranks, the shared memory of the node, the heart, and what
-// was measured about them. Made whole or not at all; a new epoch is a new Group.
+// One epoch of a communicator: the connections with all other ranks, the shared memory of the node, the heartbeat, and
+// what was measured about them. Made whole or not at all; a new epoch is a new Group.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -58,10 +58,10 @@ class Group {
   std::vector<TcpChannel*> links_;                  // those over TCP
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Algorithms> algorithms_;
-  std::mutex running_;  // held by the operation under way, so that the heart mends only between operations
+  std::mutex running_;  // held by the operation under way, so that the heartbeat mends only between operations
   std::vector<float> scratch_;
   bool left_ = false;
-  std::unique_ptr<Heartbeat> heart_;  // last: its thread uses the rest
+  std::unique_ptr<Heartbeat> heartbeat_;  // last: its thread uses the rest
 };
 
 }  // namespace yoke::comm::direct

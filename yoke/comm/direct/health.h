@@ -1,6 +1,6 @@
 // What the threads of one communicator know together about the group: who is lost on which rail, how far each rank is,
 // and the first failure, which ends every operation. The caller's thread runs the operations and reports what its
-// sockets tell; the heart's thread evaluates; any thread may fail the group. A Bell wakes a thread that waits in
+// sockets tell; the heartbeat thread evaluates; any thread may fail the group. A Bell wakes a thread that waits in
 // poll(2).
 #pragma once
 #include <atomic>
@@ -30,7 +30,7 @@ class Wakeup {
 };
 
 struct PeerHealth {
-  std::atomic<std::uint32_t> lost{0};  // one bit for each rail, set by the heart
+  std::atomic<std::uint32_t> lost{0};  // one bit for each rail, set by the heartbeat
   std::atomic<std::uint64_t> begun{0}, finished{0};
   std::atomic<bool> left{false};  // in good order: all it sent has arrived
 };
@@ -63,7 +63,7 @@ class Health {
     if (failed()) throw *failure();
   }
 
-  // From the thread that owns the data sockets, for the heart to evaluate.
+  // From the thread that owns the data sockets, for the heartbeat to evaluate.
   void report(PathLoss loss);
   std::vector<PathLoss> take_reports();
 

@@ -68,7 +68,7 @@ void Heartbeat::report(const PathEvent& event) const {
   if (!options_.on_path) return;
   try {
     options_.on_path(event);
-  } catch (...) {  // Whatever the listener throws concerns the listener; the heart must go on.
+  } catch (...) {  // Whatever the listener throws concerns the listener; the heartbeat must go on.
   }
 }
 

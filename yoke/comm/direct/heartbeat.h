@@ -1,6 +1,7 @@
-// The heart of a communicator: a thread that beats on every path to every peer, listens for their beats, and evaluates.
-// A path that closes or stays silent too long is lost; a peer without paths is gone, which fails the group. It tells
-// the others of a failure, so that all ranks end with the same one, and it says goodbye when the rank leaves in order.
+// The heartbeat of a communicator: a thread that sends a beat on every path to every peer, listens for theirs, and
+// evaluates. A path that closes or stays silent too long is lost; a peer without paths is gone, which fails the group.
+// It tells the others of a failure, so that all ranks end with the same one, and it says goodbye when the rank leaves
+// in order.
 #pragma once
 #include <atomic>
 #include <functional>

@@ -1,5 +1,5 @@
 // The channel between ranks of two nodes: one TCP connection for each rail. A rail that is lost, by the evaluation of
-// the heart or by what its socket says, is given up, and what went by it unacknowledged goes again by another; the
+// the heartbeat or by what its socket says, is given up, and what went by it unacknowledged goes again by another; the
 // operation notices nothing.
 #pragma once
 #include "yoke/comm/direct/channel.h"
@@ -23,7 +23,7 @@ class TcpChannel : public Channel {
   bool began_with(std::size_t rail) const { return (missing_ >> rail & 1U) == 0; }
   // Null where the rail was never connected, or is lost.
   const Socket* socket_of(std::size_t rail) const { return paths_[rail].live ? &paths_[rail].socket : nullptr; }
-  // What the heart does while no operation runs: sends again what was lost.
+  // What the heartbeat does while no operation runs: sends again what was lost.
   void mend();
   // Until the peer's machine has everything that was sent, so that closing loses nothing.
   void flush(Deadline deadline);

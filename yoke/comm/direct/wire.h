@@ -1,5 +1,5 @@
 // What the ranks of a group write to each other: the greeting of a connection, frames with parts of a stream, messages
-// inside a stream, beats of the heart. Fixed little-endian structs; the one that reads one from outside goes through
+// inside a stream, heartbeats. Fixed little-endian structs; the one that reads one from outside goes through
 // the decode functions, which answer nothing for what cannot be. Plain data: any thread.
 #pragma once
 #include <array>
@@ -25,7 +25,7 @@ inline constexpr std::size_t kMaxHeartbeatText = 2000;
 
 enum class Purpose : std::uint32_t {
   kData,       // frames, owned by the thread that runs the operations
-  kHeartbeat,  // beats, owned by the heart's thread
+  kHeartbeat,  // heartbeats, owned by the heartbeat thread
   kMemory,     // a Unix socket inside a node: descriptors of shared memory first, then beats
 };
 

@@ -93,7 +93,7 @@ TEST_F(NcclTest, WhoWaitsForARankThatDoesNotComeGetsAnError) {
   }
 }
 
-// The control communicator's heart knows of a dead rank long before NCCL does.
+// The heartbeat of the control communicator notices a dead rank long before NCCL does.
 TEST_F(NcclTest, ACallerThatKnowsSoonerEndsTheWait) {
   const Instant begin = real_clock().now();
   const auto watch = [] { throw Error(ErrorCode::kConflict, "rank 1 is gone"); };
