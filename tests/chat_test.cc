@@ -41,8 +41,8 @@ TEST_F(Chat, AFullContextForgetsTheOldestTurnsAndSaysSo) {
   for (int i = 0; i < 6; ++i) input += kQuestion + "\n";
   const Outcome outcome = yoke({"chat", kNano, "--context", "120", "-n", "30"}, input);
   EXPECT_EQ(outcome.exit_status, 0) << outcome.err;
-  const std::string told = "the context of 120 tokens is full: from now on the oldest turns are forgotten";
-  const std::size_t at = outcome.err.find(told);
+  const std::string reported = "the context of 120 tokens is full: from now on the oldest turns are forgotten";
+  const std::size_t at = outcome.err.find(reported);
   ASSERT_NE(at, std::string::npos) << outcome.err;
   EXPECT_EQ(outcome.err.find("the context", at + 1), std::string::npos) << "once";
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 6);

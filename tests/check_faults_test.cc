@@ -18,14 +18,14 @@ enum class Looking { kAtFacts, kMeasuring };
 
 // Faults as "fault NODE [HALF]", several joined by " + "; findings as "rule node subject", several joined by "; ",
 // where A and B are the rails of port 0, A1 and B1, in a ring, those of port 1.
-struct Told {
+struct Reported {
   const char* faults;
   const char* findings;
   Looking looking = Looking::kAtFacts;
 };
 
 // Where each node has one cable: two nodes, or a switch.
-constexpr Told kOneCable[] = {
+constexpr Reported kOneCable[] = {
     {"cable-pulled 1", "port-down spark-1 port 0"},
     {"cable-pulled 2", "port-down spark-2 port 0"},
     {"rail-down 1 A", "rail-down spark-1 A"},
@@ -48,18 +48,18 @@ constexpr Told kOneCable[] = {
     {"power-off 2", "node-unreachable spark-2 -"},
 };
 // A cable is slow in both directions, and told of its first node.
-constexpr Told kSlowRail[] = {
+constexpr Reported kSlowRail[] = {
     {"slow-rail 1 A", "rail-degraded spark-1 A", Looking::kMeasuring},
     {"slow-rail 2 B", "rail-degraded spark-1 B", Looking::kMeasuring},
 };
 // Behind a switch what the node sends is slow.
-constexpr Told kSlowRailBehindSwitch[] = {
+constexpr Reported kSlowRailBehindSwitch[] = {
     {"slow-rail 1 A", "rail-degraded spark-1 A", Looking::kMeasuring},
     {"slow-rail 3 B", "rail-degraded spark-3 B", Looking::kMeasuring},
 };
 
 // In a ring a node's fault is on both of its cables.
-constexpr Told kRing[] = {
+constexpr Reported kRing[] = {
     {"cable-pulled 2", "port-down spark-2 port 0; port-down spark-2 port 1"},
     {"rail-down 1 B", "rail-down spark-1 B; rail-down spark-1 B1"},
     {"rail-down 3 A", "rail-down spark-3 A; rail-down spark-3 A1"},
@@ -96,7 +96,7 @@ constexpr Told kMesh[] = {
 };
 
 // Two faults at once, as people meet them: each is reported, the one does not hide or colour the other.
-constexpr Told kPairs[] = {
+constexpr Reported kPairs[] = {
     {"rail-down 1 A + mtu-mismatch 2 B", "rail-down spark-1 A; mtu-differs spark-2 B"},
     {"rail-down 1 A + rail-down 2 B", "rail-down spark-1 A; rail-down spark-2 B"},
     {"rail-down 1 B + firewall 2", "rail-down spark-1 B; firewall spark-2 A"},
@@ -108,7 +108,7 @@ constexpr Told kPairs[] = {
     {"cable-pulled 1 + narrow-pcie 2 B", "port-down spark-1 port 0; pcie-narrow spark-2 B"},
     {"narrow-pcie 1 B + port-speed-100 2", "pcie-narrow spark-1 B; port-slow spark-2 A"},
 };
-constexpr Told kPairsMeasured[] = {
+constexpr Reported kPairsMeasured[] = {
     {"slow-rail 1 B + mtu-mismatch 2 A", "mtu-differs spark-2 A; rail-degraded spark-1 B", Looking::kMeasuring},
     {"slow-rail 1 B + narrow-pcie 2 A", "rail-degraded spark-1 B; pcie-narrow spark-2 A", Looking::kMeasuring},
     // What a firewall swallows cannot be measured: the slow rail is told when it is gone.
@@ -160,14 +160,14 @@ std::string check_once(const TestLab& lab, Looking looking) {
 }
 
 enum class CleanAfter { kEach, kLast };
-void expect_reported(const TestLab& lab, std::span<const Told> table, CleanAfter clean_after = CleanAfter::kEach) {
-  for (const Told& told : table) {
-    SCOPED_TRACE(told.faults);
-    make_faults(lab, told.faults);
-    const std::string wanted = wanted_lines(told.findings);
-    EXPECT_EQ(check_once(lab, told.looking), wanted);
+void expect_reported(const TestLab& lab, std::span<const Reported> table, CleanAfter clean_after = CleanAfter::kEach) {
+  for (const Reported& reported : table) {
+    SCOPED_TRACE(reported.faults);
+    make_faults(lab, reported.faults);
+    const std::string wanted = wanted_lines(reported.findings);
+    EXPECT_EQ(check_once(lab, reported.looking), wanted);
     ASSERT_EQ(lab.yoke({"lab", "fault", "--name", lab.name, "clear"}).exit_status, 0);
-    if (clean_after == CleanAfter::kLast && &told != &table.back()) continue;
+    if (clean_after == CleanAfter::kLast && &reported != &table.back()) continue;
     EXPECT_EQ(check_once(lab, Looking::kAtFacts), "") << "after clear";
   }
 }
@@ -334,13 +334,13 @@ void bring_up(const TestLab& lab) {
 TEST_F(SoakCheck, TwoNodesWithACable) {
   const TestLab lab({"--nodes", "2", "--unconfigured"});
   ASSERT_NO_FATAL_FAILURE(bring_up(lab));
-  for (const auto table : {std::span<const Told>(kOneCable), std::span<const Told>(kSlowRail),
-                           std::span<const Told>(kPairs), std::span<const Told>(kPairsMeasured)}) {
+  for (const auto table : {std::span<const Reported>(kOneCable), std::span<const Reported>(kSlowRail),
+                           std::span<const Reported>(kPairs), std::span<const Reported>(kPairsMeasured)}) {
     expect_reported(lab, table);
   }
 }
 
-void expect_told_by_hand(const TestLab& lab, std::span<const MadeByHand> table) {
+void expect_reported_by_hand(const TestLab& lab, std::span<const MadeByHand> table) {
   const auto run_there = [&](const char* node, const std::string& script) {
     const Outcome outcome = lab.exec(node, {"sh", "-ec", "A=enp1s0f0np0; B=enP2p1s0f0np0; " + script});
     EXPECT_EQ(outcome.exit_status, 0) << script << outcome.err;
@@ -358,13 +358,13 @@ void expect_told_by_hand(const TestLab& lab, std::span<const MadeByHand> table) 
 TEST_F(SoakCheck, FaultsMadeByHand) {
   const TestLab lab({"--nodes", "2", "--unconfigured"});
   ASSERT_NO_FATAL_FAILURE(bring_up(lab));
-  expect_told_by_hand(lab, kByHand);
+  expect_reported_by_hand(lab, kByHand);
 }
 
 TEST(LabCheck, WhatBreaksAWayAroundARingIsReportedForItsNode) {
   if (const auto why = why_no_labs({"nft", "ping"})) GTEST_SKIP() << *why;
   const TestLab lab({"--nodes", "4", "--topology", "ring"});
-  expect_told_by_hand(lab, kByHandInARing);
+  expect_reported_by_hand(lab, kByHandInARing);
 }
 
 TEST_F(SoakCheck, ThreeNodesInARing) {
@@ -388,8 +388,8 @@ TEST_F(SoakCheck, FourNodesInAMesh) {
 TEST_F(SoakCheck, FourNodesAtASwitch) {
   const TestLab lab({"--nodes", "4", "--topology", "switch", "--unconfigured"});
   ASSERT_NO_FATAL_FAILURE(bring_up(lab));
-  for (const auto table : {std::span<const Told>(kOneCable), std::span<const Told>(kSlowRailBehindSwitch),
-                           std::span<const Told>(kPairs)}) {
+  for (const auto table : {std::span<const Reported>(kOneCable), std::span<const Reported>(kSlowRailBehindSwitch),
+                           std::span<const Reported>(kPairs)}) {
     expect_reported(lab, table);
   }
 }

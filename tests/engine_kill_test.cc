@@ -46,8 +46,8 @@ class EngineKills : public EngineTest, public testing::WithParamInterface<Kills>
     ASSERT_TRUE(outcome);
     ASSERT_EQ(outcome->exit_status, 0) << outcome->err;
     EXPECT_NE(outcome->err.find("restarting the lost ranks"), std::string::npos) << outcome->err;
-    const Document told = parse_json(outcome->out, "out");
-    EXPECT_EQ(told.find("requests")->items.size(), 2U);
+    const Document reported = parse_json(outcome->out, "out");
+    EXPECT_EQ(reported.find("requests")->items.size(), 2U);
   }
 };
 

@@ -71,11 +71,11 @@ TEST(JobCommand, JsonReportsHowItEnded) {
   const Outcome good = run_here({"--json", "--name", "greet", "--ranks", "2", "--", "echo", "hello"}, scratch);
   EXPECT_EQ(good.exit_status, 0) << good.err;
   EXPECT_NE(good.err.find(fmt::format("{}/1 | hello\n", node)), std::string::npos) << good.err;
-  const Document told = parse_json(good.out, "out");
-  EXPECT_EQ(told.find("job")->text, "greet");
-  EXPECT_EQ(told.find("exit_status")->text, "0");
-  EXPECT_EQ(told.find("restarts")->text, "0");
-  EXPECT_EQ(told.find("error"), nullptr);
+  const Document reported = parse_json(good.out, "out");
+  EXPECT_EQ(reported.find("job")->text, "greet");
+  EXPECT_EQ(reported.find("exit_status")->text, "0");
+  EXPECT_EQ(reported.find("restarts")->text, "0");
+  EXPECT_EQ(reported.find("error"), nullptr);
 
   const Outcome bad =
       run_here({"--json", "--ranks", "2", "--", "sh", "-c", "[ $RANK = 0 ] || exit 3; sleep 60"}, scratch);

@@ -27,9 +27,9 @@ TEST_F(RunMemory, OfARankIsItsPartOfTheModelAndLittleMore) {
   if (!build_info().sanitizers.empty()) GTEST_SKIP() << "a sanitizer's own memory is many times the program's";
   const std::string model = scratch.path() / "made";
   ASSERT_EQ(yoke({"model", "make", model, "--shape", "nano", "--layers", "64", "--format", "f32"}).exit_status, 0);
-  const Document told = yoke_json({"run", model, "-p", "x", "-n", "1", "--ranks", "2", "--backend", "ref"});
-  const auto weights = from_json<std::vector<std::int64_t>>(*told.find("weights_bytes_each"));
-  const auto cache = from_json<std::int64_t>(*told.find("cache_bytes_each"));
+  const Document reported = yoke_json({"run", model, "-p", "x", "-n", "1", "--ranks", "2", "--backend", "ref"});
+  const auto weights = from_json<std::vector<std::int64_t>>(*reported.find("weights_bytes_each"));
+  const auto cache = from_json<std::int64_t>(*reported.find("cache_bytes_each"));
   ASSERT_GT(weights[0] + weights[1], 150'000'000);
 
   LongRun run(scratch.path(), {"--ranks", "2"}, model);

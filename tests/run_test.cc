@@ -35,9 +35,9 @@ TEST_F(Run, AnswersAQuestionOnStandardOutputAndCountsOnStandardError) {
 // What a viewer opens: rank by rank, slices that lie inside of each other, layers among them.
 TEST_F(Run, WritesATraceOfAllRanks) {
   const fs::path file = scratch.path() / "trace.json";
-  const Document told = yoke_json({"run", kNano, "-p", kQuestion, "--ranks", "2", "--trace", file});
-  EXPECT_EQ(told.find("text")->text, kAnswer) << "a trace changes no answer";
-  const Document& summary = *told.find("trace");
+  const Document reported = yoke_json({"run", kNano, "-p", kQuestion, "--ranks", "2", "--trace", file});
+  EXPECT_EQ(reported.find("text")->text, kAnswer) << "a trace changes no answer";
+  const Document& summary = *reported.find("trace");
   ASSERT_EQ(summary.find("ranks")->items.size(), 2U);
   for (const Document& rank : summary.find("ranks")->items) {
     const double steps = from_json<double>(*rank.find("steps_seconds"));
@@ -78,17 +78,17 @@ TEST_P(RunRanks, SayTheSameAsOne) {
   }
   std::vector<std::string> arguments = {"run", kNano, "-p", kQuestion};
   arguments.insert(arguments.end(), GetParam().arguments.begin(), GetParam().arguments.end());
-  const Document told = yoke_json(arguments);
-  EXPECT_EQ(told.find("text")->text, kAnswer);
-  EXPECT_EQ(told.find("finish")->text, "stop");
-  EXPECT_EQ(told.find("prompt_tokens")->text, "10");
-  EXPECT_EQ(told.find("tokens")->items.size(), 26U);
-  EXPECT_THAT(told.find("transport")->text, StartsWith(GetParam().transport));
-  const auto ranks = from_json<std::size_t>(*told.find("ranks"));
-  EXPECT_EQ(told.find("nodes")->items.size(), ranks);
-  EXPECT_EQ(told.find("weights_bytes_each")->items.size(), ranks);
-  EXPECT_TRUE(told.find("recoveries")->items.empty());
-  EXPECT_GT(from_json<double>(*told.find("decode_tokens_per_second")), 0);
+  const Document reported = yoke_json(arguments);
+  EXPECT_EQ(reported.find("text")->text, kAnswer);
+  EXPECT_EQ(reported.find("finish")->text, "stop");
+  EXPECT_EQ(reported.find("prompt_tokens")->text, "10");
+  EXPECT_EQ(reported.find("tokens")->items.size(), 26U);
+  EXPECT_THAT(reported.find("transport")->text, StartsWith(GetParam().transport));
+  const auto ranks = from_json<std::size_t>(*reported.find("ranks"));
+  EXPECT_EQ(reported.find("nodes")->items.size(), ranks);
+  EXPECT_EQ(reported.find("weights_bytes_each")->items.size(), ranks);
+  EXPECT_TRUE(reported.find("recoveries")->items.empty());
+  EXPECT_GT(from_json<double>(*reported.find("decode_tokens_per_second")), 0);
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, RunRanks,
                          testing::Values(Ranks{"One", {}, "direct: one rank alone"},
@@ -128,9 +128,9 @@ TEST_F(Run, TheSameSeedDrawsTheSameTokensOnAnyNumberOfRanks) {
 }
 
 TEST_F(Run, StopsBeforeAStopTextAndNeverShowsPartOfIt) {
-  const Document told = yoke_json({"run", kNano, "-p", kQuestion, "--stop", "direct-attach"});
-  EXPECT_EQ(told.find("text")->text, "One QSFP cable (200G ");
-  EXPECT_EQ(told.find("finish")->text, "stop");
+  const Document reported = yoke_json({"run", kNano, "-p", kQuestion, "--stop", "direct-attach"});
+  EXPECT_EQ(reported.find("text")->text, "One QSFP cable (200G ");
+  EXPECT_EQ(reported.find("finish")->text, "stop");
   EXPECT_EQ(yoke_json({"run", kNano, "-p", kQuestion, "-n", "3"}).find("finish")->text, "length");
 }
 
@@ -158,9 +158,9 @@ TEST_F(Run, LogitsOfThePromptAreWrittenWholeOrNotAtAll) {
 }
 
 TEST_F(Run, LogprobsAreReportedForEachToken) {
-  const Document told = yoke_json({"run", kNano, "-p", kQuestion, "-n", "4", "--logprobs", "2"});
-  ASSERT_EQ(told.find("logprobs")->items.size(), 4U);
-  for (const Document& token : told.find("logprobs")->items) {
+  const Document reported = yoke_json({"run", kNano, "-p", kQuestion, "-n", "4", "--logprobs", "2"});
+  ASSERT_EQ(reported.find("logprobs")->items.size(), 4U);
+  for (const Document& token : reported.find("logprobs")->items) {
     ASSERT_EQ(token.find("top")->items.size(), 2U);
     EXPECT_EQ(*token.find("top")->items[0].find("id"), *token.find("id")) << "the likeliest is taken";
     EXPECT_LE(from_json<double>(*token.find("logprob")), 0);
@@ -252,15 +252,15 @@ TEST_F(Run, MistakesAreReportedBeforeTheModelIsLoaded) {
   for (const char* name : {"config.json", "tokenizer.json"}) {  // the weights would be missed next
     fs::create_symlink(fs::path(kNano) / name, scratch.path() / name);
   }
-  const auto told = [&](const std::vector<std::string>& more) {
+  const auto reported = [&](const std::vector<std::string>& more) {
     std::vector<std::string> line = {"run", "."};
     line.insert(line.end(), more.begin(), more.end());
     return yoke(line).err;
   };
-  EXPECT_THAT(told({"-p", "one two three", "--context", "4"}), HasSubstr("room for 4"));
-  EXPECT_THAT(told({"--ids", "99999"}), HasSubstr("the vocabulary has 2048 ids"));
-  EXPECT_THAT(told({"-p", "x", "--logit-bias", "99999=1"}), HasSubstr("99999"));
-  EXPECT_THAT(told({"-p", "x"}), HasSubstr("model.safetensors"));
+  EXPECT_THAT(reported({"-p", "one two three", "--context", "4"}), HasSubstr("room for 4"));
+  EXPECT_THAT(reported({"--ids", "99999"}), HasSubstr("the vocabulary has 2048 ids"));
+  EXPECT_THAT(reported({"-p", "x", "--logit-bias", "99999=1"}), HasSubstr("99999"));
+  EXPECT_THAT(reported({"-p", "x"}), HasSubstr("model.safetensors"));
 }
 
 TEST_F(Run, APipeThatNobodyWritesToIsNotWaitedFor) {
@@ -389,12 +389,13 @@ TEST_F(RunInALab, EveryNodeHoldsAPartAndADeadRankComesBack) {
   };
   const Outcome two = lab_->yoke(with({"--json"}));
   ASSERT_TRUE(two.ok()) << two.err;
-  const Document told = parse_json(two.out, "out");
-  EXPECT_EQ(told.find("text")->text, kAnswer);
-  EXPECT_EQ(from_json<std::vector<std::string>>(*told.find("nodes")), (std::vector<std::string>{"spark-1", "spark-2"}));
-  EXPECT_THAT(told.find("transport")->text, HasSubstr("tcp over"));
+  const Document reported = parse_json(two.out, "out");
+  EXPECT_EQ(reported.find("text")->text, kAnswer);
+  EXPECT_EQ(from_json<std::vector<std::string>>(*reported.find("nodes")),
+            (std::vector<std::string>{"spark-1", "spark-2"}));
+  EXPECT_THAT(reported.find("transport")->text, HasSubstr("tcp over"));
   const Document one = parse_json(lab_->yoke(with({"--json", "--nodes", "1"})).out, "out");
-  EXPECT_EQ(*one.find("tokens"), *told.find("tokens"));
+  EXPECT_EQ(*one.find("tokens"), *reported.find("tokens"));
   EXPECT_EQ(from_json<std::vector<std::string>>(*one.find("nodes")), (std::vector<std::string>{"spark-1"}));
   EXPECT_EQ(lab_->yoke(with({"--nodes", "3"})).exit_status, 2);
 

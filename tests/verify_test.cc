@@ -24,15 +24,15 @@ class Verify : public EngineTest, public testing::WithParamInterface<Golden> {};
 TEST_P(Verify, LogitsTokensAndIdsAreThoseOfTransformers) {
   const Golden& golden = GetParam();
   const std::string model = golden.model == std::string("nano") ? kNano : kGolden + golden.model;
-  const Document told = yoke_json(
+  const Document reported = yoke_json(
       {"verify", model, "--ranks", fmt::format("{}", golden.ranks), "--transport", golden.transport, "--threads", "1"});
-  EXPECT_LT(from_json<double>(*told.find("max_relative_error")), 1e-4);
-  EXPECT_GT(from_json<double>(*told.find("max_relative_error")), 0) << "something was compared";
-  EXPECT_EQ(from_json<double>(*told.find("greedy_agreement")), 1);
-  EXPECT_EQ(from_json<int>(*told.find("ranks")), golden.ranks);
-  EXPECT_EQ(told.find("cases")->items.size(), golden.model == std::string("nano") ? 11U : 5U);
-  for (const Document& one : told.find("cases")->items) EXPECT_EQ(one.find("agrees")->text, "true");
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(told.find("cases")->items[i].find("prompt_ids_agree")->text, "true");
+  EXPECT_LT(from_json<double>(*reported.find("max_relative_error")), 1e-4);
+  EXPECT_GT(from_json<double>(*reported.find("max_relative_error")), 0) << "something was compared";
+  EXPECT_EQ(from_json<double>(*reported.find("greedy_agreement")), 1);
+  EXPECT_EQ(from_json<int>(*reported.find("ranks")), golden.ranks);
+  EXPECT_EQ(reported.find("cases")->items.size(), golden.model == std::string("nano") ? 11U : 5U);
+  for (const Document& one : reported.find("cases")->items) EXPECT_EQ(one.find("agrees")->text, "true");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(reported.find("cases")->items[i].find("prompt_ids_agree")->text, "true");
 }
 
 std::string golden_name(const testing::TestParamInfo<Golden>& test) {
@@ -145,10 +145,10 @@ TEST_F(VerifyCommand, LogitsOfACaseAreTakenByItsNumberFirst) {
   writer.append(std::as_bytes(made.view(*made.find("logits")).span<float>()));
   writer.finish();
   fs::remove(logits);
-  const Document told = yoke_json({"verify", "model"});
-  EXPECT_EQ(told.find("max_relative_error")->text, "0");
-  EXPECT_EQ(told.find("greedy_agreement")->kind, Document::Kind::kNull);
-  EXPECT_FALSE(told.find("cases")->items[1].find("relative_error"));
+  const Document reported = yoke_json({"verify", "model"});
+  EXPECT_EQ(reported.find("max_relative_error")->text, "0");
+  EXPECT_EQ(reported.find("greedy_agreement")->kind, Document::Kind::kNull);
+  EXPECT_FALSE(reported.find("cases")->items[1].find("relative_error"));
 }
 
 TEST_F(VerifyCommand, DamagedWeightsAreADisagreementToo) {
@@ -172,9 +172,9 @@ TEST_F(VerifyCommand, ACaseThatIsTooLongIsOneCase) {
   EXPECT_THAT(outcome.out, HasSubstr("24 of 24"));
   EXPECT_THAT(outcome.out, HasSubstr("case 4: "));
   const Outcome json = yoke({"verify", "model", "--context", "64", "--json"});
-  const Document told = parse_json(json.out, "out");
-  EXPECT_EQ(told.find("cases")->items[4].find("error")->find("code")->text, "invalid");
-  EXPECT_EQ(told.find("cases")->items[3].find("agrees")->text, "true");
+  const Document reported = parse_json(json.out, "out");
+  EXPECT_EQ(reported.find("cases")->items[4].find("error")->find("code")->text, "invalid");
+  EXPECT_EQ(reported.find("cases")->items[3].find("agrees")->text, "true");
 }
 
 TEST_F(VerifyCommand, ATokenizerThatWeCannotReadLeavesTheIdsUncompared) {

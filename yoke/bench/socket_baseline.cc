@@ -20,11 +20,11 @@ SocketBaseline::SocketBaseline(comm::Communicator& comm, const std::string& addr
   const Deadline deadline = Deadline::after(timeout);
   Socket listener;
   if (comm.rank() == 0) listener = listen_tcp({address, 0});
-  const std::vector<std::string> told =
+  const std::vector<std::string> reported =
       gather_texts(comm, comm.rank() == 0 ? yoke::to_string(listener.local()) : std::string(), timeout);
   socket_ = comm.rank() == 0
                 ? listener.accept(deadline)
-                : connect_tcp(value_or_throw(parse_endpoint(told[0])), {.source_address = address}, deadline);
+                : connect_tcp(value_or_throw(parse_endpoint(reported[0])), {.source_address = address}, deadline);
   socket_.set_no_delay();
 }
 

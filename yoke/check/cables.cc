@@ -103,11 +103,11 @@ AdviceList find_unlisted_cables(const ClusterView& view) {
     const spec::Hardware* hardware = node.machine ? hardware_of(*node.machine) : nullptr;
     const spec::HardwareFacts* facts = hardware ? spec::find_hardware_facts(hardware->name) : nullptr;
     if (!facts || facts->cables.empty()) continue;
-    std::set<int> told;  // both rails of a port have one module
+    std::set<int> reported;  // both rails of a port have one module
     for (const spec::NetworkInterface* interface : spec::fabric_interfaces(*node.machine)) {
       const auto& module = interface->module;
       if (!module || module->part_number.empty() || is_approved(*facts, *module)) continue;
-      if (!told.insert(interface->port.value_or(0)).second) continue;
+      if (!reported.insert(interface->port.value_or(0)).second) continue;
       std::vector<std::string_view> parts;
       for (const spec::ApprovedCable& cable : facts->cables) parts.push_back(cable.part);
       list.push_back(

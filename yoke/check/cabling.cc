@@ -170,15 +170,16 @@ AdviceList find_silent_nodes(const ClusterView& view) {
 AdviceList find_rails_unheard(const ClusterView& view) {
   AdviceList list;
   if (!view.facts.cabling || !is_heard_in_all(*view.facts.cabling)) return list;
-  std::vector<const RailEnd*> told;
+  std::vector<const RailEnd*> reported;
   for (const RailEnd& end : view.rails) {
     if (end.is_heard || !end.is_up()) continue;
     std::vector<const RailEnd*> rails = {&end};
     for (const std::size_t peer : end.peers) rails.push_back(&view.rails[peer]);
-    const bool reported_there = std::ranges::any_of(
-        rails, [&](const RailEnd* rail) { return std::find(told.begin(), told.end(), rail) != told.end(); });
+    const bool reported_there = std::ranges::any_of(rails, [&](const RailEnd* rail) {
+      return std::find(reported.begin(), reported.end(), rail) != reported.end();
+    });
     if (reported_there) continue;  // of the other end
-    told.push_back(&end);
+    reported.push_back(&end);
     list.push_back({.node = end.node->name,
                     .subject = end.name,
                     .what = fmt::format("{} on {} reaches nobody", end.title(), end.node->name),

@@ -9,7 +9,7 @@
 namespace yoke::check {
 namespace {
 
-struct Told {
+struct Reported {
   const Rule* rule = nullptr;
   Advice advice;
 };
@@ -29,10 +29,10 @@ bool is_same_place(const Advice& a, const Advice& b) {
   return whole_node && is_on(b, *a.node);
 }
 
-bool is_explained(const Told& told, const std::vector<Told>& all) {
-  return std::ranges::any_of(all, [&](const Told& other) {
-    return explains(*other.rule, *told.rule) &&
-           (told.rule->scope != Scope::kPlace || is_same_place(other.advice, told.advice));
+bool is_explained(const Reported& reported, const std::vector<Reported>& all) {
+  return std::ranges::any_of(all, [&](const Reported& other) {
+    return explains(*other.rule, *reported.rule) &&
+           (reported.rule->scope != Scope::kPlace || is_same_place(other.advice, reported.advice));
   });
 }
 
@@ -46,15 +46,15 @@ std::string names_of(Needs needs) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-spec::Finding finding_of(Told told) {
-  return {.rule = std::string(told.rule->name),
-          .severity = told.rule->severity,
-          .node = std::move(told.advice.node),
-          .subject = std::move(told.advice.subject),
-          .what = std::move(told.advice.what),
-          .evidence = std::move(told.advice.evidence),
-          .consequence = std::move(told.advice.consequence),
-          .fix = std::move(told.advice.fix)};
+spec::Finding finding_of(Reported reported) {
+  return {.rule = std::string(reported.rule->name),
+          .severity = reported.rule->severity,
+          .node = std::move(reported.advice.node),
+          .subject = std::move(reported.advice.subject),
+          .what = std::move(reported.advice.what),
+          .evidence = std::move(reported.advice.evidence),
+          .consequence = std::move(reported.advice.consequence),
+          .fix = std::move(reported.advice.fix)};
 }
 
 }  // namespace
@@ -89,15 +89,15 @@ bool applies(const Rule& rule, Needs parts) {
 std::vector<spec::Finding> evaluate(const spec::Survey& survey, Needs parts, Explained explained) {
   const ClusterView view(survey);
   const Needs there = parts & parts_of(survey);
-  std::vector<Told> all;
+  std::vector<Reported> all;
   for (const Rule& rule : rule_table()) {
     if (!applies(rule, there)) continue;
     for (Advice& advice : rule.look(view)) all.push_back({&rule, std::move(advice)});
   }
   std::vector<spec::Finding> findings;
-  for (const Told& told : all) {
-    if (explained == Explained::kDropped && is_explained(told, all)) continue;
-    findings.push_back(finding_of(told));
+  for (const Reported& reported : all) {
+    if (explained == Explained::kDropped && is_explained(reported, all)) continue;
+    findings.push_back(finding_of(reported));
   }
   std::ranges::stable_sort(findings, std::ranges::greater{}, &spec::Finding::severity);
   return findings;
@@ -109,9 +109,9 @@ std::vector<spec::Finding> withheld(const spec::Survey& survey, Needs parts) {
   for (spec::RailMeasurement& rail : idle.measurement->rails) rail.taken = 0;
   if (idle.measurement->all_reduce) idle.measurement->all_reduce->taken = 0;
   std::vector<spec::Finding> all = evaluate(idle, parts);
-  const std::vector<spec::Finding> told = evaluate(survey, parts);
+  const std::vector<spec::Finding> reported = evaluate(survey, parts);
   std::erase_if(all, [&](const spec::Finding& finding) {
-    return std::ranges::any_of(told, [&](const spec::Finding& other) {
+    return std::ranges::any_of(reported, [&](const spec::Finding& other) {
       return other.rule == finding.rule && other.node == finding.node && other.subject == finding.subject;
     });
   });

@@ -163,11 +163,11 @@ AdviceList find_ports_down(const ClusterView& view) {
     if (rails.empty() && joins && !spec::fabric_interfaces(*node.machine).empty()) {
       list.push_back(no_port_has_a_link(node));
     }
-    std::vector<int> told;
+    std::vector<int> reported;
     for (const RailEnd* end : rails) {
       if (!is_itself_down(view, *end) || !is_whole_port_down(view, *end)) continue;
-      if (std::find(told.begin(), told.end(), end->port) != told.end()) continue;
-      told.push_back(end->port);
+      if (std::find(reported.begin(), reported.end(), end->port) != reported.end()) continue;
+      reported.push_back(end->port);
       // On a server a port is one rail, and is called by its letter.
       const auto halves = std::ranges::count(rails, end->port, [](const RailEnd* other) { return other->port; });
       const std::string port = halves == 1 ? end->title() : fmt::format("port {}", end->port);

@@ -31,10 +31,10 @@ bool is_busy(const spec::AllReduceMeasurement& reduce) {
 
 AdviceList find_dead_rails(const ClusterView& view) {
   AdviceList list;
-  std::set<const RailEnd*> told;
+  std::set<const RailEnd*> reported;
   for (const Measured& measured : measured_ways(view)) {
-    if (!measured.way->failure || told.contains(measured.to)) continue;
-    told.insert(measured.from);
+    if (!measured.way->failure || reported.contains(measured.to)) continue;
+    reported.insert(measured.from);
     list.push_back({.node = measured.from->node->name,
                     .subject = measured.from->name,
                     .what = fmt::format("{} between {} and {} carries nothing", measured.from->title(),
@@ -70,11 +70,11 @@ AdviceList find_lossy_rails(const ClusterView& view) {
 
 AdviceList find_late_rails(const ClusterView& view) {
   AdviceList list;
-  std::set<const RailEnd*> told;
+  std::set<const RailEnd*> reported;
   for (const Measured& measured : measured_ways(view)) {
     const spec::RailMeasurement& way = *measured.way;
-    if (!way.is_late() || told.contains(measured.to)) continue;
-    told.insert(measured.from);
+    if (!way.is_late() || reported.contains(measured.to)) continue;
+    reported.insert(measured.from);
     list.push_back(
         {.node = way.from,
          .subject = measured.from->name,
@@ -92,14 +92,14 @@ AdviceList find_late_rails(const ClusterView& view) {
 
 AdviceList find_idle_rails(const ClusterView& view) {
   AdviceList list;
-  std::set<const RailEnd*> told;
+  std::set<const RailEnd*> reported;
   for (const Measured& measured : measured_ways(view)) {
     const spec::RailMeasurement& way = *measured.way;
     // Of two flows on a busy machine one may not come to its turn at all.
-    if (!way.alone || !way.together || told.contains(measured.to) || way.is_busy()) continue;
+    if (!way.alone || !way.together || reported.contains(measured.to) || way.is_busy()) continue;
     const BitsPerSecond baseline = std::max(*way.together, way.together_again.value_or(*way.together));
     if (baseline / *way.alone >= kMaxIdle) continue;
-    told.insert(measured.from);
+    reported.insert(measured.from);
     list.push_back(
         {.node = way.from,
          .subject = measured.from->name,
@@ -116,11 +116,11 @@ AdviceList find_idle_rails(const ClusterView& view) {
 
 AdviceList find_unstable_rails(const ClusterView& view) {
   AdviceList list;
-  std::set<const RailEnd*> told;
+  std::set<const RailEnd*> reported;
   for (const Measured& measured : measured_ways(view)) {
     const spec::RailMeasurement& way = *measured.way;
     if (!way.alone || !differ(*way.alone, way.alone_again) || way.is_busy()) continue;
-    if (is_degraded_in_all(view, measured) || told.contains(measured.to) || !told.insert(measured.from).second)
+    if (is_degraded_in_all(view, measured) || reported.contains(measured.to) || !reported.insert(measured.from).second)
       continue;
     list.push_back(
         {.node = way.from,

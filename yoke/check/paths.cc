@@ -166,11 +166,11 @@ AdviceList find_small_mtus(const ClusterView& view) {
 
 AdviceList find_blocked_jumbo_frames(const ClusterView& view) {
   AdviceList list;
-  std::set<const RailEnd*> told;
+  std::set<const RailEnd*> reported;
   for_each_trial(view, [&](const spec::SurveyedNode& node, const spec::PathProbe& path, const Ends& ends) {
     const bool allowed = ends.from->interface->mtu >= path.large_size && ends.to->interface->mtu >= path.large_size;
-    if (path.small != true || path.large != false || !allowed || told.contains(ends.to)) return;
-    told.insert(ends.from);  // the way back would be reported once more
+    if (path.small != true || path.large != false || !allowed || reported.contains(ends.to)) return;
+    reported.insert(ends.from);  // the way back would be reported once more
     list.push_back(
         {.node = node.name,
          .subject = path.interface,
@@ -190,8 +190,8 @@ AdviceList find_silent_rails(const ClusterView& view) {
   AdviceList list = find_rails_unheard(view);
   std::vector<Ends> silent;
   for_each_trial(view, [&](const spec::SurveyedNode&, const spec::PathProbe& path, const Ends& ends) {
-    const bool is_told = std::ranges::any_of(silent, [&](const Ends& other) { return other.from == ends.to; });
-    if (path.small == false && path.connects != true && !is_told) silent.push_back(ends);
+    const bool is_reported = std::ranges::any_of(silent, [&](const Ends& other) { return other.from == ends.to; });
+    if (path.small == false && path.connects != true && !is_reported) silent.push_back(ends);
   });
   for (const Ends& ends : silent) {
     const std::string& node = ends.from->node->name;

@@ -140,12 +140,12 @@ AdviceList find_narrow_gpus(const ClusterView& view) {
 AdviceList find_slow_ports(const ClusterView& view) {
   AdviceList list;
   for (const spec::SurveyedNode& node : view.facts.nodes) {
-    std::set<int> told;                                                      // all rails of a port tell its speed
+    std::set<int> reported;                                                  // all rails of a port tell its speed
     std::map<std::pair<double, double>, std::vector<const RailEnd*>> alike;  // on a server: one cause, one finding
     for (const RailEnd* end : view.rails_of(node)) {
       const auto rate = agreed_rate(*end);
       const auto best = best_rate(view, *end);
-      if (!rate || !best || *rate >= *best || !told.insert(end->port).second) continue;
+      if (!rate || !best || *rate >= *best || !reported.insert(end->port).second) continue;
       if (is_gb10(*node.machine)) {
         list.push_back(slow_port(*end, *rate, *best));
       } else {

@@ -276,7 +276,7 @@ AdviceList find_broken_ring_paths(const ClusterView& view) {
   }
   AdviceList list;
   const std::string_view topology = spec::to_string(view.topology().value_or(spec::Topology::kRing));
-  for (const auto& [where, told] : found) list.push_back(ring_advice(topology, where, told.first, told.second));
+  for (const auto& [where, reported] : found) list.push_back(ring_advice(topology, where, reported.first, reported.second));
   return list;
 }
 

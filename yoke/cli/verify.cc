@@ -95,10 +95,10 @@ Document as_json(const VerifyArguments& a, const engine::EngineReady& ready, con
 // Why cases have no answer, and why ids were not compared: the latter once for all cases of the same reason.
 std::string reasons(const engine::VerifyVerdict& verdict) {
   std::string text;
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const engine::Verified& one : verdict.cases) {
     if (one.error) text += fmt::format("{}: {}\n", one.name, one.error->message());
-    if (one.ids_note.empty() || !told.insert(one.ids_note).second) continue;
+    if (one.ids_note.empty() || !reported.insert(one.ids_note).second) continue;
     text += one.same_ids ? fmt::format("{}: {}\n", one.name, one.ids_note)
                          : fmt::format("prompt ids are not compared: {}\n", one.ids_note);
   }

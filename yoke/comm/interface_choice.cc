@@ -9,12 +9,13 @@
 namespace yoke::comm {
 
 std::string describe_interfaces(std::string_view library, std::initializer_list<const char*> variables) {
-  std::string told;
+  std::string reported;
   for (const char* variable : variables) {
     const char* value = std::getenv(variable);
-    if (value && *value) told += fmt::format("{}{}={}", told.empty() ? "" : ", ", variable, printable(value, 80));
+    if (value && *value)
+      reported += fmt::format("{}{}={}", reported.empty() ? "" : ", ", variable, printable(value, 80));
   }
-  return told.empty() ? fmt::format("interfaces as {} chooses", library) : told;
+  return reported.empty() ? fmt::format("interfaces as {} chooses", library) : reported;
 }
 
 }  // namespace yoke::comm

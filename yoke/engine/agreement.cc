@@ -10,25 +10,25 @@
 namespace yoke::engine {
 namespace {
 
-struct ToldError {
+struct ReportedError {
   std::string node, code, message, hint;
-  bool same_as(const ToldError& other) const {
+  bool same_as(const ReportedError& other) const {
     return code == other.code && message == other.message && hint == other.hint;
   }
 };
 template <class Visitor>
-void visit_fields(Visitor& visit, ToldError& error) {
+void visit_fields(Visitor& visit, ReportedError& error) {
   visit.required("node", error.node);
   visit.required("code", error.code);
   visit.required("message", error.message);
   visit.required("hint", error.hint);
 }
 
-Error to_error(const ToldError& told) {
+Error to_error(const ReportedError& reported) {
   for (const ErrorCodeInfo& row : error_codes()) {
-    if (row.name == told.code) return {row.code, told.message, told.hint};
+    if (row.name == reported.code) return {row.code, reported.message, reported.hint};
   }
-  return {ErrorCode::kInternal, told.message, told.hint};
+  return {ErrorCode::kInternal, reported.message, reported.hint};
 }
 
 }  // namespace
@@ -57,19 +57,20 @@ void do_together(comm::Communicator& control, const std::string& node, const std
     work();
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInterrupted) throw;
-    mine = print_json(to_document(ToldError{node, std::string(info(error.code()).name), error.message(), error.hint()}),
-                      JsonLayout::kOneLine);
+    mine = print_json(
+        to_document(ReportedError{node, std::string(info(error.code()).name), error.message(), error.hint()}),
+        JsonLayout::kOneLine);
   }
   const std::vector<std::string> texts = gather_texts(control, mine);
-  std::optional<ToldError> first;
+  std::optional<ReportedError> first;
   std::size_t rank_of_first = 0;
   bool everywhere = true;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    std::optional<ToldError> told;
-    if (!texts[rank].empty()) told = from_json<ToldError>(parse_json(texts[rank], "a rank's error"));
-    if (!first && told) rank_of_first = rank;
-    if (!first) first = told;
-    everywhere = everywhere && told && told->same_as(*first);
+    std::optional<ReportedError> reported;
+    if (!texts[rank].empty()) reported = from_json<ReportedError>(parse_json(texts[rank], "a rank's error"));
+    if (!first && reported) rank_of_first = rank;
+    if (!first) first = reported;
+    everywhere = everywhere && reported && reported->same_as(*first);
   }
   if (!first) return;
   Error error = to_error(*first);

@@ -205,7 +205,7 @@ std::optional<EngineEvent> EngineConnection::take_event() {
     }
     auto event = reader_.next_event();
     if (!event) return std::nullopt;
-    if (auto told = passed(*std::move(event))) return told;
+    if (auto reported = passed(*std::move(event))) return reported;
   }
 }
 

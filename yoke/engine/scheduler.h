@@ -127,7 +127,7 @@ class Scheduler {
   std::optional<std::uint64_t> suspect_;
   std::int64_t tokens_reused_ = 0;
   std::int64_t preemptions_ = 0;
-  std::int64_t preemptions_told_ = 0;
+  std::int64_t preemptions_reported_ = 0;
 };
 
 }  // namespace yoke::engine

@@ -147,7 +147,7 @@ std::vector<EngineEvent> Scheduler::take(const std::vector<RowResult>& results) 
     release(place);
   }
   if (!step.rows.empty()) {
-    StepDone done{.preemptions = preemptions_ - std::exchange(preemptions_told_, preemptions_)};
+    StepDone done{.preemptions = preemptions_ - std::exchange(preemptions_reported_, preemptions_)};
     for (const PlanRow& row : step.rows) done.tokens += row.fresh;
     events.emplace_back(done);
   }

@@ -149,9 +149,9 @@ TEST(SchedulerTest, APrefixOfAnotherRequestIsNotComputedAgain) {
   EXPECT_EQ(plan.admitted[0].cached, 48) << "the last page is computed again for the sake of its last token";
   EXPECT_EQ(plan.rows[0].fresh, 16);
   EXPECT_EQ(scheduler.tokens_reused(), 48);
-  const auto told = scheduler.take({made(plan.rows[0].slot, 5)});
-  ASSERT_TRUE(std::holds_alternative<engine::PromptProgress>(told.at(0))) << "before the first token";
-  EXPECT_EQ(std::get<engine::PromptProgress>(told[0]).cached, 48);
+  const auto reported = scheduler.take({made(plan.rows[0].slot, 5)});
+  ASSERT_TRUE(std::holds_alternative<engine::PromptProgress>(reported.at(0))) << "before the first token";
+  EXPECT_EQ(std::get<engine::PromptProgress>(reported[0]).cached, 48);
   Request salted = request_of(3, 64, 4);
   salted.cache_salt = 9;
   scheduler.submit(salted);

@@ -80,7 +80,7 @@ TEST(StepBook, AnEngineTellsWhatItsStepsWereMadeOf) {
     while (!account) {
       const auto event = engine.connection().next(Deadline::after(Seconds{60}));
       ASSERT_TRUE(event.has_value());
-      if (const auto* told = std::get_if<EngineAccount>(&*event)) account = told->account;
+      if (const auto* reported = std::get_if<EngineAccount>(&*event)) account = reported->account;
     }
     ASSERT_EQ(account->ranks.size(), static_cast<std::size_t>(ranks));
     for (const spec::RankAccount& rank : account->ranks) {

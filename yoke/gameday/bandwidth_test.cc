@@ -22,12 +22,12 @@ TEST(Bandwidth, AboveTheLimitDidNotCrossTheLink) { EXPECT_FALSE(reaching(0.27, 0
 TEST(Bandwidth, HasNoVerdictWhereNoLimitIsKnown) {
   EXPECT_FALSE(reaching(0.01, std::nullopt).is_complete());
   EXPECT_EQ(reaching(0.01, std::nullopt).against_limit(), "");
-  std::string told;
+  std::string written;
   const Environment environment({.program = "/bin/false"});
-  PhaseRun phase_run(environment, {.name = "a", .title = "A"}, [&](std::string_view text) { told += text; });
+  PhaseRun phase_run(environment, {.name = "a", .title = "A"}, [&](std::string_view text) { written += text; });
   expect_complete(phase_run, reaching(0.01, std::nullopt), "the link is whole");
   expect_complete(phase_run, reaching(0.24, 0.25), "this one is whole");
-  EXPECT_NE(told.find("no verdict"), std::string::npos);
+  EXPECT_NE(written.find("no verdict"), std::string::npos);
   const PhaseResult result = phase_run.end();
   EXPECT_EQ(result.held, std::vector<std::string>{"this one is whole"});
   EXPECT_EQ(result.verdict, Verdict::kPass);

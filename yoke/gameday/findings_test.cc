@@ -30,16 +30,16 @@ struct Findings : testing::Test {
   }
 
   ScratchDir scratch;
-  std::string told;
+  std::string written;
   Environment environment{{.program = scratch.path() / "program"}};
-  PhaseRun phase_run{environment, {.name = "a", .title = "A"}, [&](std::string_view text) { told += text; }};
+  PhaseRun phase_run{environment, {.name = "a", .title = "A"}, [&](std::string_view text) { written += text; }};
 };
 
 TEST_F(Findings, AreAnAnswerAndReported) {
   const Document answer = look(phase_run, {"broken"});
   EXPECT_FALSE(is_clean(answer));
-  EXPECT_THAT(told, HasSubstr("error rail-slow: rail B between a and b is slow"));
-  EXPECT_THAT(told, HasSubstr("fix: new cable"));
+  EXPECT_THAT(written, HasSubstr("error rail-slow: rail B between a and b is slow"));
+  EXPECT_THAT(written, HasSubstr("fix: new cable"));
   EXPECT_TRUE(is_clean(look(phase_run, {"clean"}))) << "clean without a measurement is an answer too";
 }
 

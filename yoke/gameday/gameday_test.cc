@@ -39,7 +39,8 @@ struct Played : testing::Test {
     return lines;
   }
   GamedayResult play(const std::vector<Phase>& phases) {
-    GamedayOptions options{.environment = {.program = program}, .write = [&](std::string_view text) { told += text; }};
+    GamedayOptions options{.environment = {.program = program},
+                           .write = [&](std::string_view text) { written += text; }};
     for (const Phase& phase : phases) options.phases.push_back(&phase);
     return run_gameday(options);
   }
@@ -47,7 +48,7 @@ struct Played : testing::Test {
   ScratchDir scratch;
   fs::path program = scratch.path() / "program";
   fs::path asked_file = scratch.path() / "asked";
-  std::string told;
+  std::string written;
 };
 
 void pass(Environment&, PhaseRun& phase_run) {
@@ -81,8 +82,8 @@ TEST_F(Played, AFailedPhaseDoesNotEndTheDayAndWhatNeedsItIsSkipped) {
   EXPECT_EQ(day.phases[1].why, "phase a failed");
   EXPECT_EQ(day.phases[2].why, "nobody answers; hint: try again");
   EXPECT_EQ(day.phases[3].verdict, Verdict::kPass);
-  EXPECT_THAT(told, HasSubstr("1. A (a)\n"));
-  EXPECT_THAT(told, HasSubstr("FAIL the second thing\n"));
+  EXPECT_THAT(written, HasSubstr("1. A (a)\n"));
+  EXPECT_THAT(written, HasSubstr("FAIL the second thing\n"));
 }
 
 TEST_F(Played, APhaseThatCannotBePlayedHereIsSkippedAndTheDayPasses) {

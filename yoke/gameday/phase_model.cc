@@ -20,9 +20,9 @@ namespace {
 constexpr const char* kModelSize = "90MB";
 constexpr const char* kPrompt = "What is the 13 Gb/s state?";
 
-Answer answer_of(const Document& told) {
-  Answer answer{.text = text_at(told, "text")};
-  for (const Document& token : list_at(told, "tokens").items) answer.tokens.push_back(token.text);
+Answer answer_of(const Document& answer_json) {
+  Answer answer{.text = text_at(answer_json, "text")};
+  for (const Document& token : list_at(answer_json, "tokens").items) answer.tokens.push_back(token.text);
   return answer;
 }
 
@@ -36,9 +36,9 @@ void see_refusal(Environment& environment, PhaseRun& phase_run) {
   if (const auto why = environment.why_no_memory_limit()) return phase_run.print("no refusal to be seen: " + *why);
   const Outcome refused = phase_run.run(
       with(question(environment.model_played), {"--nodes", "1", "--cluster", environment.cluster_word(), "--json"}));
-  const auto told = try_to([&] { return parse_json(refused.out, "the refusal"); });
-  const Document* const code = told ? find_at(*told, "error.code") : nullptr;
-  const Document* const message = told ? find_at(*told, "error.message") : nullptr;
+  const auto answer_json = try_to([&] { return parse_json(refused.out, "the refusal"); });
+  const Document* const code = answer_json ? find_at(*answer_json, "error.code") : nullptr;
+  const Document* const message = answer_json ? find_at(*answer_json, "error.message") : nullptr;
   if (message) phase_run.print(message->text);
   if (message) phase_run.block(report::HtmlNote{.title = "One node", .text = message->text});
   const bool is_refused =
@@ -49,9 +49,10 @@ void see_refusal(Environment& environment, PhaseRun& phase_run) {
   }
 }
 
-void report_speed(const Environment& environment, PhaseRun& phase_run, const Document& told) {
-  phase_run.figure({.name = "prefill", .value = number_at(told, "prefill_tokens_per_second"), .unit = "tokens/s"});
-  Figure decode{.name = "decode", .value = number_at(told, "decode_tokens_per_second"), .unit = "tokens/s"};
+void report_speed(const Environment& environment, PhaseRun& phase_run, const Document& answer_json) {
+  phase_run.figure(
+      {.name = "prefill", .value = number_at(answer_json, "prefill_tokens_per_second"), .unit = "tokens/s"});
+  Figure decode{.name = "decode", .value = number_at(answer_json, "decode_tokens_per_second"), .unit = "tokens/s"};
   if (const auto& expected = environment.expectation) {
     decode.note = fmt::format("{:.3g} planned, {:+.0f}%", expected->rate, 100 * (decode.value / expected->rate - 1));
     phase_run.block(report::HtmlFacts{
@@ -62,10 +63,10 @@ void report_speed(const Environment& environment, PhaseRun& phase_run, const Doc
                                 expected->low, expected->high, decode.value));
   }
   phase_run.figure(std::move(decode));
-  const Document& weights = list_at(told, "weights_bytes_each");
+  const Document& weights = list_at(answer_json, "weights_bytes_each");
   for (std::size_t rank = 0; rank < weights.items.size(); ++rank) {
     phase_run.figure({.name = fmt::format("weights of rank {}", rank),
-                      .value = number_at(told, fmt::format("weights_bytes_each.{}", rank)) / 1e6,
+                      .value = number_at(answer_json, fmt::format("weights_bytes_each.{}", rank)) / 1e6,
                       .unit = "MB"});
   }
 }
@@ -121,15 +122,15 @@ void run_model_phase(Environment& environment, PhaseRun& phase_run) {
   } else {
     phase_run.print("whether one node holds it is not asked: " + environment.why_no_memory_limit().value_or(""));
   }
-  const Document told = phase_run.run_json(with(question(environment.model_played), on_all_nodes(environment)));
-  const Answer answer = answer_of(told);
+  const Document answer_json = phase_run.run_json(with(question(environment.model_played), on_all_nodes(environment)));
+  const Answer answer = answer_of(answer_json);
   phase_run.print(fmt::format("{} {}", kPrompt, answer.text));
   phase_run.block(
-      report::HtmlFacts{{{"asked", kPrompt}, {"answered", answer.text}, {"over", text_at(told, "transport")}}});
-  phase_run.expect(number_at(told, "ranks") == static_cast<double>(environment.cluster().nodes.size()),
+      report::HtmlFacts{{{"asked", kPrompt}, {"answered", answer.text}, {"over", text_at(answer_json, "transport")}}});
+  phase_run.expect(number_at(answer_json, "ranks") == static_cast<double>(environment.cluster().nodes.size()),
                    "every node holds its part of the model");
   phase_run.expect(!answer.tokens.empty(), "the model answers");
-  report_speed(environment, phase_run, told);
+  report_speed(environment, phase_run, answer_json);
   environment.answer = answer;
   if (environment.lab()) compare_with_one_node(environment, phase_run);
 }

@@ -65,9 +65,9 @@ void inspect_lab(Environment& environment, PhaseRun& phase_run) {
     const Document* const power = node.find("on");
     return power && power->text == "true";
   });
-  const Outcome told = phase_run.run(status);
-  phase_run.print(told.out);
-  phase_run.block(report::HtmlPreformatted{told.out});
+  const Outcome shown = phase_run.run(status);
+  phase_run.print(shown.out);
+  phase_run.block(report::HtmlPreformatted{shown.out});
   phase_run.expect(on == std::ssize(nodes.items), "every node is on");
   phase_run.expect(list_at(answer, "labs.0.faults").items.empty(), "no fault is in force");
 }
@@ -77,10 +77,10 @@ void inspect_lab(Environment& environment, PhaseRun& phase_run) {
 void run_lab_phase(Environment& environment, PhaseRun& phase_run) {
   if (environment.has_own_lab()) start_own_lab(environment, phase_run);
   if (environment.lab()) return inspect_lab(environment, phase_run);
-  const Outcome told = phase_run.run({"cluster", "show", "--cluster", environment.cluster_word()});
-  phase_run.print(told.out);
-  phase_run.block(report::HtmlPreformatted{told.out});
-  phase_run.expect(told.ok(), "the cluster file is sound");
+  const Outcome shown = phase_run.run({"cluster", "show", "--cluster", environment.cluster_word()});
+  phase_run.print(shown.out);
+  phase_run.block(report::HtmlPreformatted{shown.out});
+  phase_run.expect(shown.ok(), "the cluster file is sound");
 }
 
 void run_reach_phase(Environment& environment, PhaseRun& phase_run) {

@@ -59,11 +59,11 @@ TEST_F(RankChannelTest, JoinsWithWhereItListensAndGetsTheMembers) {
 TEST_F(RankChannelTest, ReportsAnAbortAndRejoinsTheNextEpoch) {
   tell(membership_message(membership(1)));
   channel->join(kEndpoints, Deadline::after(20_s));
-  std::promise<std::string> told;
-  channel->on_abort([&](const Error& why) { told.set_value(why.message()); });
+  std::promise<std::string> reported;
+  channel->on_abort([&](const Error& why) { reported.set_value(why.message()); });
   tell(error_message(MessageType::kAbort, Error(ErrorCode::kUnavailable, "rank 1 died")));
   tell(error_message(MessageType::kAbort, Error(ErrorCode::kUnavailable, "a later cause")));
-  EXPECT_EQ(told.get_future().get(), "rank 1 died");
+  EXPECT_EQ(reported.get_future().get(), "rank 1 died");
   EXPECT_ERROR(channel->throw_if_aborted(), ErrorCode::kUnavailable, "rank 1 died");
   auto joined =
       std::async(std::launch::async, [&] { return channel->rejoin(kEndpoints, "rank 1 died", Deadline::after(20_s)); });
@@ -78,14 +78,14 @@ TEST_F(RankChannelTest, ReportsAnAbortAndRejoinsTheNextEpoch) {
 
 TEST_F(RankChannelTest, AnAbortThatCameBeforeIsReportedAtOnce) {
   tell(error_message(MessageType::kAbort, Error(ErrorCode::kUnavailable, "rank 1 died")));
-  std::promise<std::string> told;
+  std::promise<std::string> reported;
   std::once_flag once;  // it may come at once, or from the channel's thread a moment later
   for (int i = 0; i < 50; ++i) {
-    channel->on_abort([&](const Error& why) { std::call_once(once, [&] { told.set_value(why.message()); }); });
+    channel->on_abort([&](const Error& why) { std::call_once(once, [&] { reported.set_value(why.message()); }); });
     channel->on_abort(nullptr);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  auto first = told.get_future();
+  auto first = reported.get_future();
   ASSERT_EQ(first.wait_for(std::chrono::seconds(20)), std::future_status::ready);
   EXPECT_EQ(first.get(), "rank 1 died");
 }

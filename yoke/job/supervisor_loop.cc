@@ -170,9 +170,9 @@ void SupervisorLoop::notify_ranks(const Message& message) {
 void SupervisorLoop::end_all() {
   if (ending_) return;
   ending_ = true;
-  const bool told = head_here_ && std::any_of(ranks_.begin(), ranks_.end(),
-                                              [](const auto& rank) { return rank.speaks && !rank.wait_status(); });
-  end_at_ = Deadline::after(told ? kReportLimit : 0_s);
+  const bool reported = head_here_ && std::any_of(ranks_.begin(), ranks_.end(),
+                                                  [](const auto& rank) { return rank.speaks && !rank.wait_status(); });
+  end_at_ = Deadline::after(reported ? kReportLimit : 0_s);
 }
 
 }  // namespace yoke::job

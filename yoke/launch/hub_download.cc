@@ -83,9 +83,9 @@ class FileDownload {
   // How long to wait before the next try; throws after too many.
   void pause_after(const http::CurlAnswer& answer) {
     if (++tries_ >= options_.tries) throw hub_error(answer, hub_, model_.id);
-    const std::string told = answer.answer.header("retry-after").value_or("");
-    const double wanted = told.empty() ? options_.pause.value * static_cast<double>(1 << std::min(tries_ - 1, 6))
-                                       : std::min(std::strtod(told.c_str(), nullptr), 300.0);
+    const std::string reported = answer.answer.header("retry-after").value_or("");
+    const double wanted = reported.empty() ? options_.pause.value * static_cast<double>(1 << std::min(tries_ - 1, 6))
+                                           : std::min(std::strtod(reported.c_str(), nullptr), 300.0);
     const Deadline deadline = Deadline::after(Seconds{wanted});
     while (!deadline.expired() && !ends_) {
       throw_if_interrupted();

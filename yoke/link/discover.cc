@@ -103,10 +103,10 @@ Reached confirm(const Beacon& beacon, int index, const DiscoverOptions& options)
   if (!beacon.address) throw Error(ErrorCode::kUnavailable, "its beacon proposes no address");
   const spec::ClusterNode machine{.name = beacon.hostname, .address = to_string(*beacon.address), .user = options.user};
   Reached reached = fleet::all_or_throw(reach({machine}, index, options)).front();
-  const FoundNode told = fleet::all_or_throw(ask({reached}, options, {0})).front();
-  if (told.report.identity == beacon.node) return reached;
+  const FoundNode reported = fleet::all_or_throw(ask({reached}, options, {0})).front();
+  if (reported.report.identity == beacon.node) return reached;
   throw Error(ErrorCode::kUnavailable, fmt::format("the machine at {} is {}, and sent another beacon", machine.address,
-                                                   told.report.machine.hostname));
+                                                   reported.report.machine.hostname));
 }
 
 // Follows what beacons propose; what cannot be confirmed is kept, once. True where somebody is new.

@@ -126,13 +126,13 @@ std::optional<std::string> switch_name(const std::vector<FoundNode>& nodes) {
 
 std::vector<spec::UnknownNode> find_unknown_nodes(const std::vector<FoundNode>& nodes) {
   std::vector<spec::UnknownNode> unknown_nodes;
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const FoundNode& node : nodes) {
     for (const HeardBeacon& heard : node.report.heard) {
       const Beacon& beacon = heard.beacon;
       const bool known = std::any_of(nodes.begin(), nodes.end(),
                                      [&](const FoundNode& other) { return other.report.identity == beacon.node; });
-      if (known || !told.insert(beacon.node).second) continue;
+      if (known || !reported.insert(beacon.node).second) continue;
       unknown_nodes.push_back({.node = node.access.name,
                                .interface = heard.interface,
                                .hostname = beacon.hostname,

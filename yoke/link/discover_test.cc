@@ -42,7 +42,7 @@ Beacon beacon_of(const FoundNode& node, std::size_t interface) {
   return beacons_of(node.report.machine, node.report.identity, std::nullopt).at(interface);
 }
 
-std::vector<std::string> told(const std::vector<spec::Adjacency>& adjacencies) {
+std::vector<std::string> reported(const std::vector<spec::Adjacency>& adjacencies) {
   std::vector<std::string> texts;
   for (const spec::Adjacency& s : adjacencies) {
     texts.push_back(fmt::format("{}{}<{}{}", s.by.node, s.by.rail, s.from.node, s.from.rail));
@@ -83,24 +83,24 @@ TEST(Discover, ABeaconCountsOnlyForAnInterfaceThatItsNodeHas) {
                            {"enP2p1s0f0np0", forged},
                            {"enP2p1s0f0np0", stolen},
                            {"wlan0", beacon_of(nodes[1], 1)}};
-  EXPECT_THAT(told(adjacencies_from_beacons(nodes)), ElementsAre("0A<1A"));
+  EXPECT_THAT(reported(adjacencies_from_beacons(nodes)), ElementsAre("0A<1A"));
 }
 
 TEST(Discover, ItsOwnBeaconOnItsOtherRailIsASightingToo) {
   std::vector<FoundNode> nodes = {spark(1)};
   nodes[0].report.heard = {{"enp1s0f0np0", beacon_of(nodes[0], 1)}, {"enp1s0f0np0", beacon_of(nodes[0], 0)}};
-  EXPECT_THAT(told(adjacencies_from_beacons(nodes)), ElementsAre("0A<0B"));
+  EXPECT_THAT(reported(adjacencies_from_beacons(nodes)), ElementsAre("0A<0B"));
 }
 
 TEST(Discover, EndsInOneSubnetAreTakenAsJoined) {
   const std::vector<FoundNode> nodes = {spark(1, {"192.168.100", "192.168.101"}),
                                         spark(2, {"192.168.100", "192.168.101"})};
-  EXPECT_THAT(told(adjacencies_from_addresses(nodes)), ElementsAre("0A<1A", "0B<1B", "1A<0A", "1B<0B"));
+  EXPECT_THAT(reported(adjacencies_from_addresses(nodes)), ElementsAre("0A<1A", "0B<1B", "1A<0A", "1B<0B"));
 }
 
 TEST(Discover, BothRailsInOneSubnetAreJoinedByTheirLetters) {
   const std::vector<FoundNode> nodes = {spark(1, {"192.168.0", "192.168.0"}), spark(2, {"192.168.0", "192.168.0"})};
-  EXPECT_THAT(told(adjacencies_from_addresses(nodes)), ElementsAre("0A<1A", "0B<1B", "1A<0A", "1B<0B"));
+  EXPECT_THAT(reported(adjacencies_from_addresses(nodes)), ElementsAre("0A<1A", "0B<1B", "1A<0A", "1B<0B"));
 }
 
 TEST(Discover, SelfGivenAddressesAndEndsWithoutCarrierJoinNobody) {
@@ -114,7 +114,7 @@ TEST(Discover, SelfGivenAddressesAndEndsWithoutCarrierJoinNobody) {
 TEST(Discover, LldpJoinsByMacAddressAndNamesASwitch) {
   std::vector<FoundNode> nodes = {spark(1), spark(2)};
   nodes[0].report.lldp = {{.interface = "enP2p1s0f0np0", .system = "spark-2", .port_mac = "4c:bb:47:00:01:02"}};
-  EXPECT_THAT(told(adjacencies_from_addresses(nodes)), ElementsAre("0B<1B"));
+  EXPECT_THAT(reported(adjacencies_from_addresses(nodes)), ElementsAre("0B<1B"));
   EXPECT_EQ(switch_name(nodes), std::nullopt);
   nodes[1].report.lldp = {{.interface = "wlan0", .system = "home", .bridge = true},
                           {.interface = "enp1s0f0np0", .system = "crs812", .bridge = true}};

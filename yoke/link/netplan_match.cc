@@ -61,7 +61,7 @@ std::optional<NetplanClash> find_netplan_clash(const std::vector<NetplanFile>& f
                                                const std::vector<NetplanTarget>& rails) {
   std::string renderer;
   for (const NetplanFile& file : files) {
-    if (const std::string told = renderer_of(file.content.find("network")); !told.empty()) renderer = told;
+    if (const std::string reported = renderer_of(file.content.find("network")); !reported.empty()) renderer = reported;
   }
   for (const NetplanFile& file : files) {
     const Document* ethernets = ethernets_of(file);

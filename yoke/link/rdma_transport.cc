@@ -84,14 +84,14 @@ class RdmaTransport final : public PairTransport {
       asked[node] = nodes_[node]->begin("perftest", to_json(request));
     }
     const Deadline deadline = Deadline::after(limit + 10_s);
-    const auto told =
+    const auto reported =
         try_to([&] { return from_json<std::vector<PerftestOutput>>(nodes_[sender]->answer(asked[sender], deadline)); });
     const auto waited = try_to([&] { return nodes_[1 - sender]->answer(asked[1 - sender], deadline); });
-    if (!told) throw told.error();
+    if (!reported) throw reported.error();
     if (!waited) throw waited.error();
-    fleet::require_count(told->size(), flows.size(), "outputs", *nodes_[sender]);
+    fleet::require_count(reported->size(), flows.size(), "outputs", *nodes_[sender]);
     std::vector<std::string> outputs;
-    for (const PerftestOutput& output : *told) outputs.push_back(output.text);
+    for (const PerftestOutput& output : *reported) outputs.push_back(output.text);
     return outputs;
   }
 

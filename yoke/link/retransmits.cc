@@ -8,10 +8,10 @@
 namespace yoke::link {
 
 std::int64_t retransmits_of(const Socket& socket) {
-  tcp_info told{};
-  socklen_t size = sizeof told;
-  if (getsockopt(socket.fd(), IPPROTO_TCP, TCP_INFO, &told, &size) != 0) return 0;
-  return std::int64_t{told.tcpi_total_retrans} - told.tcpi_dsack_dups;
+  tcp_info reported{};
+  socklen_t size = sizeof reported;
+  if (getsockopt(socket.fd(), IPPROTO_TCP, TCP_INFO, &reported, &size) != 0) return 0;
+  return std::int64_t{reported.tcpi_total_retrans} - reported.tcpi_dsack_dups;
 }
 
 }  // namespace yoke::link

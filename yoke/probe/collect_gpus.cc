@@ -54,39 +54,39 @@ void add_bus_facts(const FileTree& files, const PciDevice& device, spec::Gpu& gp
   gpu.iommu = read_iommu_type(files, device.address);
 }
 
-spec::Gpu from_nvml(const NvmlGpu& told) {
-  spec::Gpu gpu{.index = told.index,
-                .name = told.name.value_or("NVIDIA GPU"),
-                .uuid = told.uuid,
-                .compute_capability = told.compute_capability,
-                .memory = told.memory_total,
-                .memory_free = told.memory_free,
-                .numa_node = told.numa_affinity,
-                .cpu_affinity = told.cpu_affinity,
-                .vbios = told.vbios_version,
-                .persistence = told.persistence_mode,
-                .clock_mhz = told.clock_graphics_mhz,
-                .clock_mhz_max = told.clock_graphics_max_mhz,
-                .power_w = told.power_w,
-                .power_limit_w = told.power_limit_w,
-                .power_limit_default_w = told.power_limit_default_w,
-                .temperature_c = told.temperature_c,
-                .utilization_percent = told.utilization_percent,
-                .clock_limits = told.clock_limits,
-                .nvlinks = told.nvlink_links,
-                .nvlinks_active = told.nvlink_links_active,
-                .nvlink_errors = told.nvlink_errors,
-                .nvlink_errors_rising = told.nvlink_errors_rising,
-                .nvlink_recoveries = told.nvlink_recoveries,
-                .fabric_state = told.fabric_state,
-                .ecc_uncorrected = told.ecc_uncorrected,
-                .ecc_uncorrected_total = told.ecc_uncorrected_total,
-                .row_remap_pending = told.row_remap_pending,
-                .row_remap_failed = told.row_remap_failed};
+spec::Gpu from_nvml(const NvmlGpu& reported) {
+  spec::Gpu gpu{.index = reported.index,
+                .name = reported.name.value_or("NVIDIA GPU"),
+                .uuid = reported.uuid,
+                .compute_capability = reported.compute_capability,
+                .memory = reported.memory_total,
+                .memory_free = reported.memory_free,
+                .numa_node = reported.numa_affinity,
+                .cpu_affinity = reported.cpu_affinity,
+                .vbios = reported.vbios_version,
+                .persistence = reported.persistence_mode,
+                .clock_mhz = reported.clock_graphics_mhz,
+                .clock_mhz_max = reported.clock_graphics_max_mhz,
+                .power_w = reported.power_w,
+                .power_limit_w = reported.power_limit_w,
+                .power_limit_default_w = reported.power_limit_default_w,
+                .temperature_c = reported.temperature_c,
+                .utilization_percent = reported.utilization_percent,
+                .clock_limits = reported.clock_limits,
+                .nvlinks = reported.nvlink_links,
+                .nvlinks_active = reported.nvlink_links_active,
+                .nvlink_errors = reported.nvlink_errors,
+                .nvlink_errors_rising = reported.nvlink_errors_rising,
+                .nvlink_recoveries = reported.nvlink_recoveries,
+                .fabric_state = reported.fabric_state,
+                .ecc_uncorrected = reported.ecc_uncorrected,
+                .ecc_uncorrected_total = reported.ecc_uncorrected_total,
+                .row_remap_pending = reported.row_remap_pending,
+                .row_remap_failed = reported.row_remap_failed};
   // Some drivers tell here what the system has: it would be counted twice, and is not what programs get.
   if (spec::has_unified_memory(gpu.name)) gpu.memory = gpu.memory_free = std::nullopt;
-  if (told.pci_bus_id) gpu.pci_address = normal_address(*told.pci_bus_id);
-  for (const NvmlProcess& process : told.processes) gpu.processes.push_back({process.pid, process.memory});
+  if (reported.pci_bus_id) gpu.pci_address = normal_address(*reported.pci_bus_id);
+  for (const NvmlProcess& process : reported.processes) gpu.processes.push_back({process.pid, process.memory});
   return gpu;
 }
 
@@ -131,8 +131,8 @@ void collect_gpus(const Sources& sources, spec::Machine& machine) {
   machine.open_driver = is_open_driver(files);
   std::map<std::string, PciDevice> on_bus = read_pci_devices(files);
   std::erase_if(on_bus, [](const auto& entry) { return !is_gpu(entry.second); });
-  for (const NvmlGpu& told : sources.nvml.gpus) {
-    spec::Gpu gpu = from_nvml(told);
+  for (const NvmlGpu& reported : sources.nvml.gpus) {
+    spec::Gpu gpu = from_nvml(reported);
     const auto device = on_bus.find(gpu.pci_address.value_or(""));
     if (device != on_bus.end()) {
       add_bus_facts(files, device->second, gpu);

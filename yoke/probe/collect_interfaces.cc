@@ -96,21 +96,21 @@ spec::NetworkInterface interface_of(const LinkEntry& link, const FileTree& files
   return interface;
 }
 
-spec::Route route_of(const LinkRoute& told) {
+spec::Route route_of(const LinkRoute& reported) {
   const auto address = [&](const std::optional<std::string>& text, std::string_view what) -> std::optional<Ipv4> {
     if (!text) return std::nullopt;
     const auto parsed = parse_ipv4(*text);
-    if (!parsed) throw broken_link(told.dev, what, *text);
+    if (!parsed) throw broken_link(reported.dev, what, *text);
     return *parsed;
   };
-  spec::Route route{.interface = told.dev, .metric = told.metric};
-  route.gateway = address(told.gateway, "a route's gateway");
-  route.source = address(told.prefsrc, "a route's source");
-  route.down = std::find(told.flags.begin(), told.flags.end(), "linkdown") != told.flags.end();
-  if (told.dst == "default") return route;
-  const bool is_host = told.dst.find('/') == std::string::npos;
-  const auto prefix = parse_ipv4_prefix(is_host ? told.dst + "/32" : told.dst);
-  if (!prefix) throw broken_link(told.dev, "a route's destination", told.dst);
+  spec::Route route{.interface = reported.dev, .metric = reported.metric};
+  route.gateway = address(reported.gateway, "a route's gateway");
+  route.source = address(reported.prefsrc, "a route's source");
+  route.down = std::find(reported.flags.begin(), reported.flags.end(), "linkdown") != reported.flags.end();
+  if (reported.dst == "default") return route;
+  const bool is_host = reported.dst.find('/') == std::string::npos;
+  const auto prefix = parse_ipv4_prefix(is_host ? reported.dst + "/32" : reported.dst);
+  if (!prefix) throw broken_link(reported.dev, "a route's destination", reported.dst);
   route.destination = *prefix;
   return route;
 }

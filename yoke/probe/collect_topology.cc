@@ -46,7 +46,7 @@ void collect_topology(const Sources& sources, spec::Machine& machine) {
   const auto path = [&](std::size_t i, std::size_t j) -> std::string {
     if (i == j) return "X";
     if (i < gpus && j < gpus) {
-      if (const auto told = nvml_path(nvml, i, j)) return *told;
+      if (const auto reported = nvml_path(nvml, i, j)) return *reported;
     }
     const auto one = devices.find(places[i].pci_address);
     const auto other = devices.find(places[j].pci_address);

@@ -228,10 +228,11 @@ TEST(Probe, FindsTheSameWaysBetweenGpusAndNicsAsNvidiaSmi) {
     const Sources sources = load_capture(kFixtures / name);
     const spec::Machine machine = probe_machine(sources);
     ASSERT_TRUE(machine.topology) << name;
-    const NvmlTopology& told = *sources.nvml.topology;
-    ASSERT_EQ(machine.topology->devices.size(), told.matrix.rows.size()) << name;
-    for (std::size_t i = 0; i < told.matrix.rows.size(); ++i) {
-      EXPECT_EQ(machine.topology->paths[i], told.matrix.rows[i].second) << name << " " << told.matrix.rows[i].first;
+    const NvmlTopology& reported = *sources.nvml.topology;
+    ASSERT_EQ(machine.topology->devices.size(), reported.matrix.rows.size()) << name;
+    for (std::size_t i = 0; i < reported.matrix.rows.size(); ++i) {
+      EXPECT_EQ(machine.topology->paths[i], reported.matrix.rows[i].second)
+          << name << " " << reported.matrix.rows[i].first;
     }
   }
 }

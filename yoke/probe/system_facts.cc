@@ -93,10 +93,10 @@ spec::FabricManager read_fabric_manager() {
   const bool is_number = pid && !pid->empty() && pid->find_first_not_of("0123456789") == std::string::npos;
   manager.running = is_number && files.exists("/proc/" + *pid);
   if (!manager.installed) return manager;
-  const auto told = try_to([] {
+  const auto reported = try_to([] {
     return run({.argv = {"/usr/bin/nv-fabricmanager", "--version"}, .timeout = Seconds{2}}).out;
   });
-  if (told) manager.version = parse_fabric_manager_version(*told);
+  if (reported) manager.version = parse_fabric_manager_version(*reported);
   return manager;
 }
 

@@ -112,10 +112,10 @@ class JobWorld final : public World {
   JobWorld(const job::RankPlace& place, WorldOptions options)
       : World(place), options_(std::move(options)), channel_(job::RankChannel::from_environment()) {
     if (!channel_) throw Error(ErrorCode::kInvalid, "this rank has no line to its supervisor (YOKE_JOB_FD)");
-    const auto told = options_.communicator.on_path;
-    options_.communicator.on_path = [this, told](const comm::PathEvent& event) {
+    const auto reported = options_.communicator.on_path;
+    options_.communicator.on_path = [this, reported](const comm::PathEvent& event) {
       report(event);
-      if (told) told(event);
+      if (reported) reported(event);
     };
     // An abort ends what the communicator does; one that comes while there is none yet must be asked for.
     options_.communicator.while_making = [this] { channel_->throw_if_aborted(); };

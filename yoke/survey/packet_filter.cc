@@ -152,7 +152,7 @@ struct Asking {
 
 Decision decide(const Chain& chain, Asking& asking) {
   asking.seen.insert(&chain);
-  const auto told = [&](FilterVerdict verdict, std::string_view line) {
+  const auto reported = [&](FilterVerdict verdict, std::string_view line) {
     return Decision{verdict, fmt::format("chain {} of table {}: {}", chain.name, chain.table, line)};
   };
   for (const Document* rule : chain.rules) {
@@ -161,7 +161,7 @@ Decision decide(const Chain& chain, Asking& asking) {
     if (!end.concerns_us || !end.verdict) continue;
     const std::string& verdict = end.verdict->first;
     if (verdict == "accept") return {FilterVerdict::kPasses, ""};
-    if (verdict == "drop" || verdict == "reject") return told(FilterVerdict::kDrops, end.words);
+    if (verdict == "drop" || verdict == "reject") return reported(FilterVerdict::kDrops, end.words);
     if (verdict == "return") break;
     const std::string target = text_at(end.verdict->second, "target");
     for (const Chain& next : asking.chains) {
@@ -169,7 +169,7 @@ Decision decide(const Chain& chain, Asking& asking) {
       if (Decision inner = decide(next, asking); inner.verdict != FilterVerdict::kGoesOn) return inner;
     }
   }
-  return chain.drops_at_the_end ? told(FilterVerdict::kDrops, "policy drop") : Decision{};
+  return chain.drops_at_the_end ? reported(FilterVerdict::kDrops, "policy drop") : Decision{};
 }
 
 // Whether a rule of iptables lets everything pass, or all that comes or goes by our interfaces, or some of that.

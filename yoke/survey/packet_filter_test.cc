@@ -45,7 +45,7 @@ const std::string kSource = R"({"match": {"op": "==", "left": {"payload": {"prot
                                "right": {"prefix": {"addr": "192.168.0.0", "len": 16}}}})";
 const std::string kEstablished = R"({"match": {"op": "in", "left": {"ct": {"key": "state"}}, "right": "established"}})";
 
-std::string told(const std::optional<ForwardDrop>& drop) {
+std::string reported(const std::optional<ForwardDrop>& drop) {
   return drop ? drop->where + (drop->exceptions ? ", but for some" : "") : "-";
 }
 
@@ -55,7 +55,7 @@ std::string with(const std::vector<std::string>& expressions) {
       read_file(std::filesystem::path(YOKE_SOURCE_DIR) / "tests/corpus/packet_filter_fuzz/docker.json");
   constexpr std::string_view kRule = R"([{"counter": {"packets": 0, "bytes": 0}}, {"return": null}])";
   ruleset.replace(ruleset.find(kRule), kRule.size(), fmt::format("[{}]", fmt::join(expressions, ", ")));
-  return told(find_forward_drop(parse_json(ruleset, "ruleset"), {"enp1s0f0np0", "enP2p1s0f0np0"}));
+  return reported(find_forward_drop(parse_json(ruleset, "ruleset"), {"enp1s0f0np0", "enP2p1s0f0np0"}));
 }
 
 TEST(PacketFilter, FollowsWhatDockerForwards) {
@@ -83,12 +83,12 @@ TEST(PacketFilter, FollowsWhatDockerForwards) {
 
 TEST(PacketFilter, ReportsWhatDropsInAChainOfItsOwn) {
   const auto of = [](const std::string& expressions) {
-    return told(find_forward_drop(parse_json(fmt::format(R"({{"nftables": [
+    return reported(find_forward_drop(parse_json(fmt::format(R"({{"nftables": [
           {{"chain": {{"family": "inet", "table": "x", "name": "f", "hook": "forward", "policy": "accept"}}}},
           {{"rule": {{"family": "inet", "table": "x", "chain": "f", "expr": [{}]}}}}]}})",
-                                                         expressions),
-                                             "ruleset"),
-                                  {"enp1s0f0np0"}));
+                                                             expressions),
+                                                 "ruleset"),
+                                      {"enp1s0f0np0"}));
   };
   EXPECT_EQ(of(kEstablished + ", " + kDrop), "-");
   EXPECT_EQ(of(R"({"reject": {"type": "icmpx", "expr": "admin-prohibited"}})"), "chain f of table inet x: reject");

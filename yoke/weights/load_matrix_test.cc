@@ -295,7 +295,7 @@ TEST(LoadMatrix, PlainInt8HasAScaleForAllForEachRowOrForEachGroup) {
 
 TEST(LoadMatrix, WhatDoesNotBelongTogetherIsReported) {
   const Quantized q(4, 32, 2);
-  const auto told = [&](const std::string& config, const std::vector<StoredTensor>& tensors, const char* module) {
+  const auto reported = [&](const std::string& config, const std::vector<StoredTensor>& tensors, const char* module) {
     const ScratchDir scratch;
     write_model(scratch.path(), config, tensors);
     try {
@@ -307,28 +307,29 @@ TEST(LoadMatrix, WhatDoesNotBelongTogetherIsReported) {
   };
   const std::string config = int4_config("quantization_config", "true");
   const auto parts = packed(q);
-  EXPECT_THAT(told(int4_config("quantization_config", "false"), parts, "m"),
+  EXPECT_THAT(reported(int4_config("quantization_config", "false"), parts, "m"),
               HasSubstr("no tensor 'm.weight_zero_point'"));
-  EXPECT_THAT(told(config, {parts[0], parts[2]}, "m"), HasSubstr("no tensor 'm.weight_scale'"));
-  EXPECT_THAT(told(config, {parts[0], stored_f32("m.weight_scale", {4, 3})}, "m"), HasSubstr("has 3 groups"));
+  EXPECT_THAT(reported(config, {parts[0], parts[2]}, "m"), HasSubstr("no tensor 'm.weight_scale'"));
+  EXPECT_THAT(reported(config, {parts[0], stored_f32("m.weight_scale", {4, 3})}, "m"), HasSubstr("has 3 groups"));
   EXPECT_THAT(
-      told(config, {parts[0], parts[1], stored<std::int64_t>("m.weight_shape", tensor::DType::kI64, {2}, {4, 99})},
-           "m"),
+      reported(config, {parts[0], parts[1], stored<std::int64_t>("m.weight_shape", tensor::DType::kI64, {2}, {4, 99})},
+               "m"),
       HasSubstr("is 4 x 99"));
-  EXPECT_THAT(told("{}", {stored<std::int8_t>("m.weight", tensor::DType::kI8, {1, 2}, {1, 2})}, "m"),
+  EXPECT_THAT(reported("{}", {stored<std::int8_t>("m.weight", tensor::DType::kI8, {1, 2}, {1, 2})}, "m"),
               HasSubstr("holds i8 values"));
-  EXPECT_THAT(told("{}", {stored_f32("m.weight", {3})}, "m"), HasSubstr("no matrix"));
+  EXPECT_THAT(reported("{}", {stored_f32("m.weight", {3})}, "m"), HasSubstr("no matrix"));
   const auto nothing = stored<std::int32_t>("m.weight_packed", tensor::DType::kI32, {4, 0}, {});
-  EXPECT_THAT(told("{}", {nothing, stored_f32("m.weight_scale", {4, 2})}, "m"), HasSubstr("a matrix of i32 is needed"));
+  EXPECT_THAT(reported("{}", {nothing, stored_f32("m.weight_scale", {4, 2})}, "m"),
+              HasSubstr("a matrix of i32 is needed"));
   std::string huge = config;
   huge.replace(huge.find("\"group_size\":16"), 15, "\"group_size\":9223372036854775807");
-  EXPECT_THAT(told(huge, parts, "m"), HasSubstr("has 2 groups"));
-  EXPECT_THAT(told("{}", {stored_f32("n.weight", {3, 1})}, "m"), HasSubstr("no tensor 'm.weight'"));
+  EXPECT_THAT(reported(huge, parts, "m"), HasSubstr("has 2 groups"));
+  EXPECT_THAT(reported("{}", {stored_f32("n.weight", {3, 1})}, "m"), HasSubstr("no tensor 'm.weight'"));
   std::string eight = config;
   eight.replace(eight.find("\"num_bits\":4"), 12, "\"num_bits\":8");
-  EXPECT_THAT(told(eight, parts, "m"), HasSubstr("is 4 x 32"));
+  EXPECT_THAT(reported(eight, parts, "m"), HasSubstr("is 4 x 32"));
   eight.replace(eight.find("\"num_bits\":8"), 12, "\"num_bits\":3");
-  EXPECT_THAT(told(eight, parts, "m"), HasSubstr("3-bit weights"));
+  EXPECT_THAT(reported(eight, parts, "m"), HasSubstr("3-bit weights"));
 }
 
 TEST(LoadMatrix, IgnoredModulesArePlainAndAHeadMayBeQuantized) {

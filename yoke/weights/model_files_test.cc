@@ -118,10 +118,10 @@ TEST(ModelFiles, AnIndexThatLiesIsReported) {
       {R"([])", "has no weight_map"},
       {R"({"weight_map":)", "is not JSON"},
   };
-  for (const auto& [index, told] : lies) {
+  for (const auto& [index, reported] : lies) {
     const ScratchDir scratch;
     write_shards(scratch.path(), index);
-    EXPECT_THAT(refusal([&] { ModelFiles files(scratch.path()); }), HasSubstr(told)) << index;
+    EXPECT_THAT(refusal([&] { ModelFiles files(scratch.path()); }), HasSubstr(reported)) << index;
   }
 }
 

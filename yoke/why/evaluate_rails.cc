@@ -130,14 +130,14 @@ std::string slow_because(const RunQuestion& q, const RankAccount& rank, const Ra
 
 // One direction of a cable may be slow: both ends are looked at, and one of them is enough.
 void find_slow(const RunQuestion& q, Answer& answer) {
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (const RankAccount& rank : q.account.ranks) {
     for (const RailUse& use : rank.rails) {
       if (use.state != RailState::kUsed || use.long_busy <= 0) continue;
       const std::string evidence = slow_because(q, rank, use);
       const std::string key =
           fmt::format("{}/{}/{}", use.rail, std::min(rank.rank, use.peer), std::max(rank.rank, use.peer));
-      if (evidence.empty() || !told.insert(key).second) continue;
+      if (evidence.empty() || !reported.insert(key).second) continue;
       answer.blames.push_back({.cause = Cause::kRailSlow,
                                .term = "all-reduce",
                                .what = fmt::format("Rail {} is slow {}.", use.rail, rail_place(rank, use)),

@@ -27,18 +27,19 @@ std::string address_by(const Ask& ask) {
 void count_rail_use(const Socket& socket, spec::RailUse& use) {
   use.local = address_by([&](sockaddr* to, socklen_t* size) { return getsockname(socket.fd(), to, size); });
   use.remote = address_by([&](sockaddr* to, socklen_t* size) { return getpeername(socket.fd(), to, size); });
-  tcp_info told{};
-  socklen_t size = sizeof told;
-  if (getsockopt(socket.fd(), IPPROTO_TCP, TCP_INFO, &told, &size) != 0) return;
-  use.bytes = static_cast<double>(told.tcpi_bytes_acked);
-  use.busy = static_cast<double>(told.tcpi_busy_time) * kMicrosecond;
-  use.held_up = static_cast<double>(told.tcpi_rwnd_limited + told.tcpi_sndbuf_limited) * kMicrosecond;
-  use.segments = told.tcpi_segs_out;
-  use.segments_again =
-      told.tcpi_total_retrans > told.tcpi_dsack_dups ? told.tcpi_total_retrans - told.tcpi_dsack_dups : 0;
-  use.round_trip = told.tcpi_rtt * kMicrosecond;
-  use.round_trip_min = told.tcpi_min_rtt * kMicrosecond;
-  use.segment_bytes = told.tcpi_snd_mss;
+  tcp_info reported{};
+  socklen_t size = sizeof reported;
+  if (getsockopt(socket.fd(), IPPROTO_TCP, TCP_INFO, &reported, &size) != 0) return;
+  use.bytes = static_cast<double>(reported.tcpi_bytes_acked);
+  use.busy = static_cast<double>(reported.tcpi_busy_time) * kMicrosecond;
+  use.held_up = static_cast<double>(reported.tcpi_rwnd_limited + reported.tcpi_sndbuf_limited) * kMicrosecond;
+  use.segments = reported.tcpi_segs_out;
+  use.segments_again = reported.tcpi_total_retrans > reported.tcpi_dsack_dups
+                           ? reported.tcpi_total_retrans - reported.tcpi_dsack_dups
+                           : 0;
+  use.round_trip = reported.tcpi_rtt * kMicrosecond;
+  use.round_trip_min = reported.tcpi_min_rtt * kMicrosecond;
+  use.segment_bytes = reported.tcpi_snd_mss;
 }
 
 std::vector<spec::RailUse> Group::rail_uses() const {
