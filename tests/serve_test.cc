@@ -1,4 +1,5 @@
-// yoke serve as clients meet it: answers and streams in OpenAI's shape, errors, limits, and what a stranger can send.
+// yoke serve as clients meet it: answers and streams in OpenAI's shape, errors, limits, and what an unknown client can
+// send.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

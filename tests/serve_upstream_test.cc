@@ -163,7 +163,7 @@ TEST(ServeUpstream, GoesOnWithStreamsWhoseServerDies) {
 }
 
 // llama.cpp's server has its own tokenizer, templates and shape of events, and gives no token ids. Its sampler draws
-// anew after the death, so the streams are compared greedily.
+// again after the death, so the streams are compared greedily.
 TEST(ServeUpstream, GoesOnWithStreamsOfLlamaServer) {
   const char* const program = std::getenv("YOKE_LLAMA_SERVER");
   const char* const model = std::getenv("YOKE_LLAMA_MODEL");

@@ -9,7 +9,7 @@
 int main(int argc, char** argv) {
   // As in the program itself: a closed pipe or socket is an error to report, not a death.
   std::signal(SIGPIPE, SIG_IGN);
-  // The captured machines of the tests include parts of each other; captures of strangers may not (base/tree_file.h).
+  // The captured machines of the tests include parts of each other; captures from elsewhere may not (base/tree_file.h).
   setenv("YOKE_CAPTURE_PARTS", YOKE_SOURCE_DIR "/tests/fixtures", 0);
   testing::InitGoogleTest(&argc, argv);
   // "threadsafe" executes the test program again, and does not know that this may take an emulator.

@@ -321,7 +321,7 @@ TEST(WatchScreen, FollowsTheSizeOfTheTerminal) {
   terminal.resize(120, 40);
   ASSERT_TRUE(terminal.shows("q quit")) << terminal.screen();
   terminal.resize(20, 5);
-  ASSERT_TRUE(terminal.shows("\033[H\033[2J")) << "drawn anew";
+  ASSERT_TRUE(terminal.shows("\033[H\033[2J")) << "drawn again";
   const std::size_t from = terminal.screen().size();
   terminal.type("2");
   terminal.type("1");

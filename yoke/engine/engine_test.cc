@@ -1,4 +1,4 @@
-// The engine as its askers see it: ranks are threads here, the goldens say what is right.
+// The engine as its clients see it: ranks are threads here, the goldens say what is right.
 #include <gtest/gtest.h>
 
 #include "yoke/base/error_testing.h"

@@ -33,7 +33,7 @@ struct ProcessTimes {
   double wait = 0;       // ready to run without one
   double throttled = 0;  // of its control groups
   double stolen = 0;     // of each processor, by the machine's host
-  double busy = 0;       // of all processors of the machine together, whoever used them
+  double busy = 0;       // of all processors of the machine together, no matter who used them
 };
 ProcessTimes read_process_times(const FileTree& tree);
 

@@ -27,7 +27,7 @@ std::int64_t count(const spec::RankTrace& trace, std::string_view name) {
   });
 }
 
-// Two ranks share each layer, three are stages: whoever has a layer computes it once for each token.
+// Two ranks share each layer, three are stages: the rank that has a layer computes it once for each token.
 TEST(StepTrace, HasEveryLayerOfEveryStepOnOneClock) {
   const std::filesystem::path folder = std::filesystem::path(YOKE_SOURCE_DIR) / "tests/golden/llama-f32";
   const Document config = parse_json(read_file(folder / "config.json"), "config.json");

@@ -1,5 +1,5 @@
 // A request to an HTTP/1.1 or HTTP/1.0 server, read as bytes come. Strict: what two servers could read in two ways
-// (RFC 9112, 11.2: request smuggling) is refused, never guessed. Limits on everything that a stranger can send.
+// (RFC 9112, 11.2: request smuggling) is refused, never guessed. Limits on everything that an unknown client can send.
 //
 //   RequestReader reader({});
 //   reader.take(bytes);

@@ -1,5 +1,5 @@
-// An HTTP/1.1 server: keep-alive, pipelining, streamed answers, limits on everything that a stranger can send, slow and
-// half-closed clients. One thread moves bytes; worker threads run the handler.
+// An HTTP/1.1 server: keep-alive, pipelining, streamed answers, limits on everything that an unknown client can send,
+// slow and half-closed clients. One thread moves bytes; worker threads run the handler.
 //
 //   Server server({.listen = {"127.0.0.1", 8000}}, [](const std::shared_ptr<Exchange>& exchange) {
 //     exchange->respond({.status = 200, .content_type = "text/plain", .body = "hello\n"});

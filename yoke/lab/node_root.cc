@@ -108,14 +108,14 @@ void show_folders(const fs::path& folder, const fs::path& root) {
   }
   make_folder(folder / "cow/upper/var");
   make_folder(folder / "cow/upper/var/tmp", 01777);
-  const std::set<std::string> made_anew = {"dev", "proc", "root", "run", "sys", "tmp"};
+  const std::set<std::string> made_new = {"dev", "proc", "root", "run", "sys", "tmp"};
   for (const auto& entry : fs::directory_iterator("/")) {
     const std::string name = entry.path().filename();
     if (entry.is_symlink()) {
       fs::copy_symlink(entry.path(), root / name);
     } else if (entry.is_directory()) {
       make_folder(root / name);
-      if (!made_anew.contains(name)) show_folder(entry.path(), folder, root);
+      if (!made_new.contains(name)) show_folder(entry.path(), folder, root);
     }
   }
   for (const char* name : {"dev", "mnt"}) make_folder(root / name);

@@ -38,7 +38,7 @@ bool is_interface(std::string_view text) {
   throw Error(ErrorCode::kInvalid, fmt::format("a beacon's {} cannot be '{}'", what, printable(value, 80)));
 }
 
-// All that may later stand in a table, a command line or a file is checked here, as a stranger may have sent it.
+// All that may later stand in a table, a command line or a file is checked here, as an unknown client may have sent it.
 void check(const Beacon& beacon) {
   if (beacon.node.size() != 32 || !is_hex(beacon.node)) refuse("node", beacon.node);
   if (!spec::is_plain_name(beacon.hostname)) refuse("hostname", beacon.hostname);

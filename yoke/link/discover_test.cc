@@ -124,8 +124,8 @@ TEST(Discover, LldpJoinsByMacAddressAndNamesASwitch) {
 TEST(Discover, StrangersAreFoundOnceWithTheirAddress) {
   std::vector<FoundNode> nodes = {spark(1)};
   name_nodes(nodes);
-  const FoundNode stranger = spark(9);
-  const auto beacons = beacons_of(stranger.report.machine, stranger.report.identity, parse_ipv4("10.0.0.9").value());
+  const FoundNode unknown = spark(9);
+  const auto beacons = beacons_of(unknown.report.machine, unknown.report.identity, parse_ipv4("10.0.0.9").value());
   nodes[0].report.heard = {{"enp1s0f0np0", beacons[0]}, {"enP2p1s0f0np0", beacons[1]}};
   const std::vector<spec::UnknownNode> unknown_nodes = find_unknown_nodes(nodes);
   ASSERT_EQ(unknown_nodes.size(), 1U);

@@ -1,5 +1,5 @@
 // What a node says about itself is checked before it goes into other nodes' files: a node that is not trusted must not
-// let strangers in on the others, stand for other hosts, or write into a file that a shell reads.
+// let others in on the others, stand for other hosts, or write into a file that a shell reads.
 #pragma once
 #include <string>
 #include <string_view>

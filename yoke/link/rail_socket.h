@@ -1,5 +1,5 @@
 // Sockets that stay on one rail: bound to its address and to its interface, so that what is measured is this rail,
-// whatever the routes say. Each begins with the measurement's token, so that a stranger is not measured.
+// whatever the routes say. Each begins with the measurement's token, so that an unknown client is not measured.
 #pragma once
 #include <cstdint>
 #include <deque>

@@ -41,8 +41,8 @@ TEST(LinkTraffic, WhatIsSentArrivesAndTheWindowIsFull) {
 
 TEST(LinkTraffic, AStrangerIsNotMeasured) {
   Socket listener = listen_on_rail(kHere);
-  Socket stranger = connect_tcp(listener.local(), {}, Deadline::after(2_s));
-  stranger.send_all("terces", Deadline::after(1_s));
+  Socket unknown = connect_tcp(listener.local(), {}, Deadline::after(2_s));
+  unknown.send_all("terces", Deadline::after(1_s));
   Socket friendly = connect_on_rail(kHere, listener.local(), "secret", Deadline::after(2_s));
   friendly.send_all("hello", Deadline::after(1_s));
   Socket accepted = accept_on_rail(listener, "secret", Deadline::after(5_s));
@@ -63,7 +63,7 @@ TEST(LinkTraffic, SilentStrangersKeepNobodyWaiting) {
     friendly.push_back(connect_on_rail(kHere, listener.local(), "secret", Deadline::after(2_s)));
   }
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(acceptor.next(Deadline::after(5_s)));
-  EXPECT_LT(to_seconds(real_clock().now() - begun).value, 5.0) << "each stranger may be silent for 2 s";
+  EXPECT_LT(to_seconds(real_clock().now() - begun).value, 5.0) << "each unknown client may be silent for 2 s";
   EXPECT_ERROR(acceptor.next(Deadline::after(100_ms)), ErrorCode::kTimeout, "waited too long for a connection");
 }
 

@@ -112,7 +112,7 @@ std::vector<Socket> receive_guests(const Rendezvous& group, Deadline deadline) {
     auto socket = try_to([&] { return listener.accept(deadline); });
     if (!socket && deadline.expired()) throw absence(group, guests);
     if (!socket) throw socket.error();
-    const Seconds patience{std::min(2.0, deadline.remaining().value)};  // a silent stranger holds nobody up for long
+    const Seconds patience{std::min(2.0, deadline.remaining().value)};  // a silent client holds nobody up for long
     if (const auto rank = receive_guest(group, *socket, guests, Deadline::after(patience))) {
       guests[*rank] = std::move(*socket);
       --missing;

@@ -58,8 +58,8 @@ TEST(Rendezvous, StrangersAreDroppedAndTheOthersMeet) {
   std::thread group([&] { heard = meet_all(3, port); });
   for (const std::string& noise : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(10000, '\xff'), std::string()}) {
     (void)try_to([&] {
-      Socket stranger = connect_tcp({"127.0.0.1", port}, {}, Deadline::after(5_s));
-      stranger.send_all(noise, Deadline::after(5_s));
+      Socket unknown = connect_tcp({"127.0.0.1", port}, {}, Deadline::after(5_s));
+      unknown.send_all(noise, Deadline::after(5_s));
     });
   }
   group.join();
@@ -85,12 +85,12 @@ TEST(Rendezvous, AStrangerWithoutTheSecretLearnsNothing) {
   std::string said;
   for (const Deadline deadline = Deadline::after(10_s); said.empty() && !deadline.expired();) {
     (void)try_to([&] {
-      Socket stranger = connect_tcp({"127.0.0.1", port}, {}, Deadline::after(1_s));
-      stranger.send_all(
+      Socket unknown = connect_tcp({"127.0.0.1", port}, {}, Deadline::after(1_s));
+      unknown.send_all(
           framed(R"({"rank": 1, "size": 2, "number": "0"})") + framed(std::string(64, '0')) + framed(R"({"epoch": 1})"),
           Deadline::after(1_s));
       for (std::byte piece{};;) {
-        stranger.receive_exact({&piece, 1}, Deadline::after(5_s));
+        unknown.receive_exact({&piece, 1}, Deadline::after(5_s));
         said.push_back(static_cast<char>(piece));
       }
     });
@@ -141,7 +141,7 @@ TEST(Rendezvous, WithoutASecretOnlyThisUsersProcessesTakePart) {
   };
   const pid_t host =
       fork_call([&]() -> int { return meet(group(0), mine, Deadline::after(20_s)).size() == 2 ? 0 : 1; });
-  EXPECT_EQ(WEXITSTATUS(attend_as(54321, 1_s)), 3) << "a stranger";
+  EXPECT_EQ(WEXITSTATUS(attend_as(54321, 1_s)), 3) << "an unknown client";
   EXPECT_EQ(WEXITSTATUS(attend_as(0, 15_s)), 0);
   EXPECT_EQ(wait_for_child(host), 0);
 }

@@ -118,7 +118,7 @@ void Api::route(const ExchangePtr& exchange) {
                  "method_not_supported");
 }
 
-// A page of another site must not use the server of whoever looks at it (cross-site requests, DNS rebinding).
+// A page of another site must not use the server of the person who looks at it (cross-site requests, DNS rebinding).
 void Api::check_browser(const http::HttpRequest& request) const {
   const auto origin = request.header("origin");
   const std::string host = request.header("host").value_or("");
@@ -162,7 +162,7 @@ Service& Api::asked_service(const http::HttpRequest& request) {
 
 // ---- replies
 
-// Of every answer, whoever gives it.
+// Of every answer.
 void Api::add_headers(http::Exchange& exchange) const {
   exchange.add_header("X-Content-Type-Options", "nosniff");
   if (!options_.cors_origin) return;

@@ -282,7 +282,7 @@ void RequestHub::finish(std::uint64_t id, engine::FinishReason reason, const std
   ended.sink->on_end(id, reason, error);
 }
 
-// A cause without a rank, such as a cut cable, makes the group anew and starts none of them again.
+// A cause without a rank, such as a cut cable, makes a new group and starts none of them again.
 void RequestHub::lose_rank(std::optional<int> rank) {
   const std::lock_guard lock(mutex_);
   if (!rank) return;

@@ -1,5 +1,5 @@
 // The samples of all nodes at once, as they come: one login and one stream for each node. A node that is lost is tried
-// again, and its facts are read anew when it is back.
+// again, and its facts are read again when it is back.
 //
 //   NodeStreams streams(plan, options);
 //   while (const auto observation = streams.next(Deadline::after(1_s))) …

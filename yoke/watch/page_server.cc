@@ -49,7 +49,7 @@ struct PageServer::State {
       const std::lock_guard lock(mutex);
       return exchange->respond({.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = metrics});
     }
-    // What runs on the nodes, and who runs it, is for whoever looks here, not for the pages of other sites.
+    // What runs on the nodes, and who runs it, is for those who look here, not for the pages of other sites.
     if (is_loopback_only && !http::is_local_host(request.header("host").value_or("localhost"))) {
       return exchange->respond(
           {.status = 403,

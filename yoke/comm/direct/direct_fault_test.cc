@@ -1,5 +1,5 @@
-// What goes wrong while the ranks themselves live: cut and broken rails, strangers on the port, mismatches, aborts,
-// ranks that leave or do not come.
+// What goes wrong while the ranks themselves live: cut and broken rails, unknown clients on the port, mismatches,
+// aborts, ranks that leave or do not come.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -239,18 +239,16 @@ TEST_F(DirectFaults, ARankThatLeavesInOrderTakesNothingAlong) {
 TEST_F(DirectFaults, StrangersDisturbNobody) {
   std::atomic<bool> stop{false};
   std::vector<Socket> silent;
-  std::thread strangers([&] {
+  std::thread unknown_clients([&] {
     Random random(5);
     for (int i = 0; !stop; ++i) {
       for (const spec::RailEndpoint& endpoint : group_.membership().members[0].endpoints) {
-        auto stranger = try_to([&] {
-          return connect_tcp({endpoint.address, endpoint.port}, {}, Deadline::after({1}));
-        });
-        if (!stranger) continue;
+        auto unknown = try_to([&] { return connect_tcp({endpoint.address, endpoint.port}, {}, Deadline::after({1})); });
+        if (!unknown) continue;
         std::string garbage(10'000, '\0');
         for (char& c : garbage) c = static_cast<char>(random.word());
-        if (i % 2 == 0) static_cast<void>(try_to([&] { stranger->send_all(garbage, Deadline::after({0.2})); }));
-        if (i % 2 == 1 && silent.size() < 50) silent.push_back(std::move(*stranger));
+        if (i % 2 == 0) static_cast<void>(try_to([&] { unknown->send_all(garbage, Deadline::after({0.2})); }));
+        if (i % 2 == 1 && silent.size() < 50) silent.push_back(std::move(*unknown));
       }
       real_clock().sleep({0.005});
     }
@@ -274,7 +272,7 @@ TEST_F(DirectFaults, StrangersDisturbNobody) {
     });
   });
   stop = true;
-  strangers.join();
+  unknown_clients.join();
   EXPECT_THAT(failures, testing::IsEmpty());
   EXPECT_EQ(intruder, "timeout");
   EXPECT_THAT(events(PathEvent::Kind::kRailLost), testing::IsEmpty());

@@ -1,5 +1,5 @@
-// Any bytes as what a stranger may send to a rank: as a greeting, as frames on a data socket, as heartbeats. They are
-// refused or understood; nothing is read or written where it must not be, and nothing waits.
+// Any bytes as what an unknown client may send to a rank: as a greeting, as frames on a data socket, as heartbeats.
+// They are refused or understood; nothing is read or written where it must not be, and nothing waits.
 #include <sys/socket.h>
 
 #include <array>
@@ -38,7 +38,7 @@ void as_handshake(std::span<const std::byte> bytes) {
           return HandshakePeer{HandshakeReply::kYes, "a token", 1};
         },
         [](const Hello&) { return HandshakeReply::kYes; });
-    YOKE_CHECK(state != Handshake::State::kDone, "a stranger was let in");
+    YOKE_CHECK(state != Handshake::State::kDone, "an unknown client was let in");
     if (state == Handshake::State::kFailed) return;
   }
 }

@@ -56,7 +56,7 @@ Socket listen_memory(std::string_view token, const Endpoint& first_endpoint) {
 }
 
 Answer greet(Socket& socket, const Hello& hello, std::string_view token, Deadline deadline) {
-  const auto stranger = [&](std::string_view what) {
+  const auto refusal = [&](std::string_view what) {
     return Error(ErrorCode::kPermission, fmt::format("{} {}", socket.peer(), what),
                  "do all ranks have the membership of the same job?");
   };
@@ -64,16 +64,16 @@ Answer greet(Socket& socket, const Hello& hello, std::string_view token, Deadlin
   std::array<std::byte, sizeof(Challenge)> challenge_bytes;
   socket.receive_exact(challenge_bytes, deadline);
   const std::optional<Challenge> challenge = decode_challenge(challenge_bytes);
-  if (!challenge) throw stranger("does not speak as a rank of this version of yoke does");
+  if (!challenge) throw refusal("does not speak as a rank of this version of yoke does");
   if (challenge->welcome != HandshakeReply::kYes) return make_answer(challenge->welcome, 0);
   const auto expected = prove(Prover::kServer, token, hello, challenge->nonce);
-  if (!equal_secrets(text(expected), text(challenge->proof))) throw stranger("does not know the token of the job");
+  if (!equal_secrets(text(expected), text(challenge->proof))) throw refusal("does not know the token of the job");
   const Proof proof{prove(Prover::kClient, token, hello, challenge->nonce)};
   socket.send_all(bytes_of(proof), deadline);
   std::array<std::byte, sizeof(Answer)> answer_bytes;
   socket.receive_exact(answer_bytes, deadline);
   const std::optional<Answer> answer = decode_answer(answer_bytes);
-  if (!answer) throw stranger("does not speak as a rank of this version of yoke does");
+  if (!answer) throw refusal("does not speak as a rank of this version of yoke does");
   return *answer;
 }
 

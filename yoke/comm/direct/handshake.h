@@ -1,5 +1,5 @@
 // How two ranks make sure of each other on a fresh connection (see wire.h): the client's side at one go, the server's
-// side as a small machine that never waits, so that a silent stranger keeps nobody else waiting.
+// side as a small machine that never waits, so that a silent client keeps nobody else waiting.
 #pragma once
 #include <sys/socket.h>
 #include <sys/un.h>

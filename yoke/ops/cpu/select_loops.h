@@ -7,7 +7,7 @@
 namespace yoke::ops::cpu {
 namespace {
 
-// A NaN may be lost or kept: whoever needs to know asks not_below().
+// A NaN may be lost or kept: who needs to know asks not_below().
 template <class Lanes>
 void block_maxima(const float* x, std::int64_t blocks, float* to) {
   using F = typename Lanes::F;
