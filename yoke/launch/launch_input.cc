@@ -28,7 +28,7 @@ LaunchSetting from_captures(spec::Cluster cluster, const LaunchArguments& argume
     const spec::Machine machine = probe::probe_machine(probe::load_capture(arguments.roots.front()));
     for (std::size_t i = 0; i < setting.cluster->nodes.size(); ++i) {
       setting.machines.push_back(machine);
-      setting.pinned.push_back(launch::pin_node(*setting.cluster, i, machine));
+      setting.pinned.push_back(pin_node(*setting.cluster, i, machine));
     }
     return setting;
   }
@@ -39,14 +39,14 @@ LaunchSetting from_captures(spec::Cluster cluster, const LaunchArguments& argume
                   "give --root DIR for every node of the cluster file");
     }
     setting.machines.push_back(*facts.nodes[i].machine);
-    setting.pinned.push_back(launch::pin_node(*setting.cluster, i, setting.machines.back()));
+    setting.pinned.push_back(pin_node(*setting.cluster, i, setting.machines.back()));
   }
   return setting;
 }
 
-launch::LaunchNode node_of(const LaunchSetting& setting, std::size_t index, const std::optional<int>& gpus) {
+LaunchNode node_of(const LaunchSetting& setting, std::size_t index, const std::optional<int>& gpus) {
   const spec::Machine& machine = setting.machines[index];
-  launch::LaunchNode node{.name = setting.cluster ? setting.cluster->nodes[index].name : machine.hostname};
+  LaunchNode node{.name = setting.cluster ? setting.cluster->nodes[index].name : machine.hostname};
   if (setting.cluster) {
     const spec::ClusterNode& known = setting.cluster->nodes[index];
     node.login_address = known.address;
@@ -77,8 +77,8 @@ std::optional<predict::PlannedModel> find_planned(const LaunchArguments& argumen
   return std::nullopt;
 }
 
-plan::Request request_of(const LaunchArguments& arguments, const launch::EngineFile& engine,
-                         const predict::PlannedModel& model, const LaunchSetting& setting) {
+plan::Request request_of(const LaunchArguments& arguments, const EngineFile& engine, const predict::PlannedModel& model,
+                         const LaunchSetting& setting) {
   plan::Request request{.model = *model.language, .image = {}, .format = *plan::find_format("bf16")};
   if (model.format) request.format = *model.format;
   if (!arguments.format.empty()) {
@@ -101,8 +101,8 @@ plan::Request request_of(const LaunchArguments& arguments, const launch::EngineF
 }
 
 // What the plan says of the model; refuses one that does not fit.
-std::optional<launch::PlannedShape> shape_of(const LaunchArguments& arguments, const launch::EngineFile& engine,
-                                             const LaunchSetting& setting) {
+std::optional<PlannedShape> shape_of(const LaunchArguments& arguments, const EngineFile& engine,
+                                     const LaunchSetting& setting) {
   if (arguments.no_plan || engine.plan_engine.empty()) return std::nullopt;
   const auto model = find_planned(arguments);
   if (!model || !model->language) return std::nullopt;
@@ -112,10 +112,10 @@ std::optional<launch::PlannedShape> shape_of(const LaunchArguments& arguments, c
                 (made.changes.empty() ? "" : made.changes.front() + "; ") + "--no-plan starts it all the same");
   }
   const plan::PlannedLayout& best = made.layouts.front();
-  launch::PlannedShape shape{.tensor = best.layout.tensor,
-                             .pipeline = best.layout.pipeline,
-                             .replicas = best.layout.replicas,
-                             .heads = model->language->heads};
+  PlannedShape shape{.tensor = best.layout.tensor,
+                     .pipeline = best.layout.pipeline,
+                     .replicas = best.layout.replicas,
+                     .heads = model->language->heads};
   const double largest =
       model->language->context > 0 ? static_cast<double>(model->language->context) : made.context_max;
   shape.context_max = static_cast<std::int64_t>(std::min(made.context_max, largest));
@@ -168,25 +168,25 @@ LaunchSetting inspect_nodes(std::optional<spec::Cluster> cluster, const LaunchAr
     return from_json<spec::Machine>(node.ask("pin-facts", Document::null(), kFactsLimit));
   }));
   for (std::size_t i = 0; i < setting.machines.size(); ++i) {
-    setting.pinned.push_back(launch::pin_node(*setting.cluster, i, setting.machines[i]));
+    setting.pinned.push_back(pin_node(*setting.cluster, i, setting.machines[i]));
   }
   return setting;
 }
 
-launch::LaunchPlan plan_of(const LaunchArguments& arguments, const LaunchSetting& setting) {
-  const launch::EngineFile engine = launch::load_engine(arguments.engine);
-  launch::LaunchOptions options{.model = arguments.model.value_or(""),
-                                .served_name = arguments.served_name,
-                                .tensor = arguments.tensor.value_or(0),
-                                .pipeline = arguments.pipeline.value_or(0),
-                                .replicas = arguments.replicas.value_or(0),
-                                .sequences = arguments.sequences.value_or(0),
-                                .utilization = arguments.utilization.value_or(0),
-                                .port = arguments.port,
-                                .image = arguments.image,
-                                .environment = {},
-                                .rest = arguments.rest,
-                                .progress = arguments.progress};
+LaunchPlan plan_of(const LaunchArguments& arguments, const LaunchSetting& setting) {
+  const EngineFile engine = load_engine(arguments.engine);
+  LaunchOptions options{.model = arguments.model.value_or(""),
+                        .served_name = arguments.served_name,
+                        .tensor = arguments.tensor.value_or(0),
+                        .pipeline = arguments.pipeline.value_or(0),
+                        .replicas = arguments.replicas.value_or(0),
+                        .sequences = arguments.sequences.value_or(0),
+                        .utilization = arguments.utilization.value_or(0),
+                        .port = arguments.port,
+                        .image = arguments.image,
+                        .environment = {},
+                        .rest = arguments.rest,
+                        .progress = arguments.progress};
   // Slurm's nodes start it by its path, as their PATH is the site's. Elsewhere it is carried, or in the container.
   if (arguments.through == "slurm") options.yoke = std::filesystem::read_symlink("/proc/self/exe").native();
   if (!arguments.context.empty()) {
@@ -194,7 +194,7 @@ launch::LaunchPlan plan_of(const LaunchArguments& arguments, const LaunchSetting
   }
   options.environment = passed_on();
   for (const std::string& text : arguments.environment) options.environment.push_back(own_variable(text));
-  options.modules = launch::parse_modules(arguments.modules);
+  options.modules = parse_modules(arguments.modules);
   const bool contained = arguments.through == "docker" || arguments.through == "apptainer";
   if (!options.modules.empty() && (contained || arguments.through == "kubernetes")) {
     throw Error(ErrorCode::kUsage,
@@ -216,27 +216,26 @@ launch::LaunchPlan plan_of(const LaunchArguments& arguments, const LaunchSetting
       throw Error(ErrorCode::kUnsupported, "--profile collects its traces over ssh",
                   "--through ssh or --through docker");
     }
-    options.profiler = arguments.profiler == "nsys" ? launch::Profiler::kNsys : launch::Profiler::kTorch;
+    options.profiler = arguments.profiler == "nsys" ? Profiler::kNsys : Profiler::kTorch;
     options.profile = "/var/tmp/yoke-profile-" + random_token_hex(16);
   }
   options.scratch += "-" + random_token_hex(16);
-  std::vector<launch::LaunchNode> nodes;
+  std::vector<LaunchNode> nodes;
   for (std::size_t i = 0; i < setting.machines.size(); ++i) nodes.push_back(node_of(setting, i, arguments.gpus));
-  return launch::plan_launch(engine, options, nodes, shape_of(arguments, engine, setting));
+  return plan_launch(engine, options, nodes, shape_of(arguments, engine, setting));
 }
 
-launch::ThroughOptions through_options(const LaunchArguments& arguments, const LaunchSetting& setting) {
-  launch::ThroughOptions options{.partition = arguments.partition,
-                                 .account = arguments.account,
-                                 .time_limit = arguments.time_limit,
-                                 .gpu_request = !arguments.no_gres,
-                                 .rdma_resource = arguments.rdma_resource,
-                                 .hugepages = arguments.hugepages,
-                                 .folder = arguments.folder};
+ThroughOptions through_options(const LaunchArguments& arguments, const LaunchSetting& setting) {
+  ThroughOptions options{.partition = arguments.partition,
+                         .account = arguments.account,
+                         .time_limit = arguments.time_limit,
+                         .gpu_request = !arguments.no_gres,
+                         .rdma_resource = arguments.rdma_resource,
+                         .hugepages = arguments.hugepages,
+                         .folder = arguments.folder};
   const spec::Machine& head = setting.machines.front();
-  options.floor = arguments.floor.value >= 0
-                      ? arguments.floor
-                      : launch::usual_floor(head.memory.total.value_or(Bytes{0}), head.memory.unified);
+  options.floor = arguments.floor.value >= 0 ? arguments.floor
+                                             : usual_floor(head.memory.total.value_or(Bytes{0}), head.memory.unified);
   const Bytes total = head.memory.total.value_or(Bytes{0});
   if (options.floor.value > 0 && total > options.floor) options.limit = Bytes{total.value - options.floor.value};
   return options;

@@ -43,26 +43,25 @@ struct LaunchSetting {
   std::optional<spec::Cluster> cluster;  // absent: this machine alone
   std::unique_ptr<fleet::Fleet> fleet;   // absent: captures
   std::vector<spec::Machine> machines;   // of the nodes, in their order
-  std::vector<launch::PinnedNode> pinned;
+  std::vector<PinnedNode> pinned;
 };
 
 // Throws where a node cannot be asked. Captures (`roots`) need a cluster.
 LaunchSetting inspect_nodes(std::optional<spec::Cluster> cluster, const LaunchArguments& arguments);
-launch::LaunchPlan plan_of(const LaunchArguments& arguments, const LaunchSetting& setting);
-launch::ThroughOptions through_options(const LaunchArguments& arguments, const LaunchSetting& setting);
+LaunchPlan plan_of(const LaunchArguments& arguments, const LaunchSetting& setting);
+ThroughOptions through_options(const LaunchArguments& arguments, const LaunchSetting& setting);
 
 // Findings of the preflight; faults end the launch. The exit status where it does.
 std::optional<int> preflight_launch(terminal::Session& session, const LaunchArguments& arguments,
-                                    LaunchSetting& setting, const launch::LaunchPlan& plan);
+                                    LaunchSetting& setting, const LaunchPlan& plan);
 // Modules of --modules that a node cannot load.
-std::vector<spec::Finding> module_findings(const launch::LaunchPlan& plan, fleet::Fleet& fleet);
+std::vector<spec::Finding> module_findings(const LaunchPlan& plan, fleet::Fleet& fleet);
 // Prints findings that end a launch, and gives its exit status.
-int refuse_launch(terminal::Session& session, const launch::LaunchPlan& plan,
-                  const std::vector<spec::Finding>& findings);
+int refuse_launch(terminal::Session& session, const LaunchPlan& plan, const std::vector<spec::Finding>& findings);
 // Fetches what the profiler wrote on every node, removes it there, and writes an index page.
 void collect_profiles(terminal::Session& session, const std::string& target, LaunchSetting& setting,
-                      const launch::LaunchPlan& plan);
+                      const LaunchPlan& plan);
 int run_launch(terminal::Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
-               const launch::LaunchPlan& plan);
+               const LaunchPlan& plan);
 
 }  // namespace yoke::launch

@@ -40,7 +40,7 @@ std::string archive_of(fleet::Node* node, const std::string& folder) {
   return packed.out;
 }
 
-report::HtmlPage index_page(const fs::path& folder, const launch::LaunchPlan& plan) {
+report::HtmlPage index_page(const fs::path& folder, const LaunchPlan& plan) {
   report::HtmlPage page{.title = fmt::format("Profile of {}", plan.engine.name)};
   report::Table table{
       .columns = {{.header = "node"}, {.header = "trace"}, {.header = "size", .align = report::TextAlign::kRight}}};
@@ -64,7 +64,7 @@ report::HtmlPage index_page(const fs::path& folder, const launch::LaunchPlan& pl
 }  // namespace
 
 void collect_profiles(terminal::Session& session, const std::string& target, LaunchSetting& setting,
-                      const launch::LaunchPlan& plan) {
+                      const LaunchPlan& plan) {
   const fs::path folder = target;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     if (plan.of_node(i).empty()) continue;
@@ -78,10 +78,10 @@ void collect_profiles(terminal::Session& session, const std::string& target, Lau
   if (!session.json) session.print(fmt::format("Traces of all nodes: {}\n", (folder / "index.html").native()));
 }
 
-std::vector<spec::Finding> module_findings(const launch::LaunchPlan& plan, fleet::Fleet& fleet) {
+std::vector<spec::Finding> module_findings(const LaunchPlan& plan, fleet::Fleet& fleet) {
   std::vector<spec::Finding> findings;
   if (plan.options.modules.empty()) return findings;
-  const std::string script = launch::modules_check_text(plan.options.modules);
+  const std::string script = modules_check_text(plan.options.modules);
   const auto answers = fleet::all_or_throw(fleet.each("looking at the modules", [&](fleet::Node& node) {
     return node.run({.argv = {"bash", "-c", script}, .timeout = Seconds{60}});
   }));

@@ -45,7 +45,7 @@ void wait_for_memory(LaunchSetting& setting) {
   }
 }
 
-void run_stop_command(LaunchSetting& setting, const launch::LaunchPlan& plan) {
+void run_stop_command(LaunchSetting& setting, const LaunchPlan& plan) {
   if (plan.engine.stop.empty() || !setting.fleet) return;
   setting.fleet->each("",
                       [&](fleet::Node& node) { return node.run({.argv = plan.engine.stop, .timeout = Seconds{60}}); });
@@ -61,18 +61,18 @@ void pause_for(Seconds pause) {
 
 struct Attempt {
   job::JobOutcome outcome;
-  launch::AttemptEnd end;
+  AttemptEnd end;
   std::string job;
 };
 
 Attempt start_once(terminal::Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
-                   const launch::LaunchPlan& plan) {
-  const launch::ThroughOptions through = through_options(arguments, setting);
-  job::JobSpec spec = launch::job_of(plan, cluster_nodes(setting),
-                                     {.through = launch::through_from(arguments.through),
-                                      .floor = through.floor,
-                                      .limit = through.limit,
-                                      .folder = arguments.folder});
+                   const LaunchPlan& plan) {
+  const ThroughOptions through = through_options(arguments, setting);
+  job::JobSpec spec = job_of(plan, cluster_nodes(setting),
+                             {.through = through_from(arguments.through),
+                              .floor = through.floor,
+                              .limit = through.limit,
+                              .folder = arguments.folder});
   job::JobOutput output(session, session.json ? job::OutputStyle::kErrors : job::OutputStyle::kPrefixed);
   output.show(spec);
   bool ready = false;
@@ -96,12 +96,11 @@ void add_findings(std::vector<spec::Finding>& all, std::vector<spec::Finding> mo
 }  // namespace
 
 std::optional<int> preflight_launch(terminal::Session& session, const LaunchArguments& arguments,
-                                    LaunchSetting& setting, const launch::LaunchPlan& plan) {
+                                    LaunchSetting& setting, const LaunchPlan& plan) {
   if (arguments.no_preflight || !setting.fleet) return std::nullopt;
-  const launch::ThroughOptions options = through_options(arguments, setting);
+  const ThroughOptions options = through_options(arguments, setting);
   std::vector<spec::Finding> findings;
-  add_findings(findings,
-               launch::preflight(plan, launch::through_from(arguments.through), options.floor, *setting.fleet));
+  add_findings(findings, preflight(plan, through_from(arguments.through), options.floor, *setting.fleet));
   add_findings(findings, check::evaluate(survey::survey_nodes(*setting.fleet, *setting.cluster, Seconds{10})));
   add_findings(findings, module_findings(plan, *setting.fleet));
   report::give_options(findings, session.given_options());
@@ -113,8 +112,7 @@ std::optional<int> preflight_launch(terminal::Session& session, const LaunchArgu
   return std::nullopt;
 }
 
-int refuse_launch(terminal::Session& session, const launch::LaunchPlan& plan,
-                  const std::vector<spec::Finding>& findings) {
+int refuse_launch(terminal::Session& session, const LaunchPlan& plan, const std::vector<spec::Finding>& findings) {
   if (session.json) {
     session.print_json(Document::map({{"engine", Document::string(plan.engine.name)},
                                       {"started", Document::boolean(false)},
@@ -127,16 +125,16 @@ int refuse_launch(terminal::Session& session, const launch::LaunchPlan& plan,
 }
 
 int run_launch(terminal::Session& session, const LaunchArguments& arguments, LaunchSetting& setting,
-               const launch::LaunchPlan& plan) {
+               const LaunchPlan& plan) {
   const int usual = plan.engine.serves() ? 4 : 0;
-  launch::Restarts restarts({.restarts_max = arguments.restarts.value_or(usual), .first_pause = arguments.pause});
+  Restarts restarts({.restarts_max = arguments.restarts.value_or(usual), .first_pause = arguments.pause});
   for (;;) {
     const Attempt attempt = start_once(session, arguments, setting, plan);
     run_stop_command(setting, plan);
     if (arguments.profile) collect_profiles(session, *arguments.profile, setting, plan);
     const auto pause = attempt.outcome.cause ? restarts.after(attempt.end) : std::nullopt;
     if (!pause) {
-      if (attempt.outcome.cause && plan.engine.serves() && launch::never_worked(attempt.end)) {
+      if (attempt.outcome.cause && plan.engine.serves() && never_worked(attempt.end)) {
         log(LogLevel::kWarning, "{} ended {:.0f} s after its start, before its first token: it is not started again",
             plan.engine.name, attempt.end.lasted.value);
       }

@@ -13,28 +13,28 @@ namespace {
 
 constexpr int kDiscoverySchema = 1;
 
-const link::FoundNode& node_at(const link::DiscoverResult& result, const spec::LinkEnd& end) {
+const FoundNode& node_at(const DiscoverResult& result, const spec::LinkEnd& end) {
   return result.nodes[static_cast<std::size_t>(end.node)];
 }
 
 // The address in the cluster file, which may be a proposal; without a file the one that is there.
-std::string address_of(const link::DiscoverResult& result, const spec::LinkEnd& end) {
+std::string address_of(const DiscoverResult& result, const spec::LinkEnd& end) {
   if (result.discovery.cluster) {
     for (const spec::Rail& rail : result.discovery.cluster->nodes[static_cast<std::size_t>(end.node)].rails) {
       if (rail.interface == end.interface) return yoke::to_string(rail.address);
     }
     return "none";
   }
-  const std::vector<Ipv4Prefix>& there = link::interface_at(result.nodes, end).addresses;
+  const std::vector<Ipv4Prefix>& there = interface_at(result.nodes, end).addresses;
   return there.empty() ? "none" : yoke::to_string(there.front());
 }
 
-std::string nodes_text(const link::DiscoverResult& result) {
+std::string nodes_text(const DiscoverResult& result) {
   report::Table table{.columns = {{.header = "node"},
                                   {.header = "address"},
                                   {.header = "fast interfaces"},
                                   {.header = "machine", .fit = report::ColumnFit::kShrinks}}};
-  for (const link::FoundNode& node : result.nodes) {
+  for (const FoundNode& node : result.nodes) {
     const spec::Machine& machine = node.report.machine;
     const auto fast = spec::fast_interfaces(machine);
     const auto live = std::count_if(fast.begin(), fast.end(), [](const auto* one) { return one->carrier; });
@@ -45,7 +45,7 @@ std::string nodes_text(const link::DiscoverResult& result) {
   return report::render_text(table);
 }
 
-std::string cables_text(const link::DiscoverResult& result) {
+std::string cables_text(const DiscoverResult& result) {
   report::Table table{
       .columns = {
           {.header = "rail"}, {.header = "from"}, {.header = "address"}, {.header = "to"}, {.header = "address"}}};
@@ -67,8 +67,8 @@ std::string cables_text(const link::DiscoverResult& result) {
   return table.rows.empty() ? "" : "\n" + render_text(table, report::for_output(report::kUnlimitedWidth));
 }
 
-std::string topology_text(const link::DiscoverResult& result) {
-  const link::Discovery& found = result.discovery;
+std::string topology_text(const DiscoverResult& result) {
+  const Discovery& found = result.discovery;
   if (!found.map.topology) return "";
   std::string text = "\nTopology: ";
   switch (found.cluster->fabric->topology) {
@@ -85,7 +85,7 @@ std::string topology_text(const link::DiscoverResult& result) {
       text += fmt::format("{} nodes at a switch", result.nodes.size());
       break;
   }
-  if (const auto name = link::switch_name(result.nodes)) text += fmt::format(" ({})", *name);
+  if (const auto name = switch_name(result.nodes)) text += fmt::format(" ({})", *name);
   text += result.source == spec::AdjacencySource::kBeacons
               ? ", as beacons show.\n"
               : ", inferred from addresses and LLDP: beacons could not be sent.\n";
@@ -102,7 +102,7 @@ std::string topology_text(const link::DiscoverResult& result) {
                             fmt::join(ends, ", "));
 }
 
-Document end_json(const link::DiscoverResult& result, const spec::LinkEnd& end) {
+Document end_json(const DiscoverResult& result, const spec::LinkEnd& end) {
   return Document::map({{"node", Document::string(node_at(result, end).access.name)},
                         {"port", Document::number(static_cast<std::int64_t>(end.port))},
                         {"rail", Document::string(end.rail)},
@@ -123,7 +123,7 @@ Document interface_json(const spec::NetworkInterface& interface) {
                         {"addresses", std::move(addresses)}});
 }
 
-Document node_json(const link::FoundNode& node) {
+Document node_json(const FoundNode& node) {
   Document interfaces = Document::list();
   for (const spec::NetworkInterface* interface : spec::fast_interfaces(node.report.machine)) {
     interfaces.items.push_back(interface_json(*interface));
@@ -139,16 +139,16 @@ Document node_json(const link::FoundNode& node) {
 
 }  // namespace
 
-std::string discovery_text(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings) {
+std::string discovery_text(const DiscoverResult& result, const std::vector<spec::Finding>& findings) {
   std::string text = nodes_text(result) + cables_text(result) + topology_text(result);
   if (!findings.empty()) text += "\n" + report::findings_text(findings);
   return text;
 }
 
-Document discovery_json(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings) {
-  const link::Discovery& found = result.discovery;
+Document discovery_json(const DiscoverResult& result, const std::vector<spec::Finding>& findings) {
+  const Discovery& found = result.discovery;
   Document nodes = Document::list();
-  for (const link::FoundNode& node : result.nodes) nodes.items.push_back(node_json(node));
+  for (const FoundNode& node : result.nodes) nodes.items.push_back(node_json(node));
   Document segments = Document::list();
   for (const spec::LinkSegment& segment : found.map.segments) {
     Document ends = Document::list();
@@ -162,7 +162,7 @@ Document discovery_json(const link::DiscoverResult& result, const std::vector<sp
                                  {"segments", std::move(segments)}});
   const auto topology = found.cluster ? std::optional(found.cluster->fabric->topology) : found.map.topology;
   json.add("topology", topology ? Document::string(std::string(spec::to_string(*topology))) : Document::null());
-  if (const auto name = link::switch_name(result.nodes)) json.add("switch", Document::string(*name));
+  if (const auto name = switch_name(result.nodes)) json.add("switch", Document::string(*name));
   json.add("adopted", Document::boolean(found.adopted));
   json.add("set_up_by", Document::string(found.set_up_by));
   json.add("findings", report::findings_json(findings));

@@ -19,14 +19,14 @@ constexpr const char* kFloorText =
     "By TCP the processors are the limit: only rates that even TCP should pass are evaluated. Install perftest on all\n"
     "nodes ('apt-get install perftest') to measure by RDMA.\n";
 
-std::string percent(BitsPerSecond rate, const std::optional<link::LinkExpectation>& expected, int rails) {
+std::string percent(BitsPerSecond rate, const std::optional<LinkExpectation>& expected, int rails) {
   if (!expected) return "-";
   return fmt::format("{:.0f}%", rate / (expected->rail_rate * static_cast<double>(rails)) * 100);
 }
 
-std::string cores_of(const link::LinkPhase& phase) {
+std::string cores_of(const LinkPhase& phase) {
   std::vector<std::string> parts;
-  for (const link::NodeLoad& load : phase.loads) parts.push_back(fmt::format("{:.1f}", load.cores));
+  for (const NodeLoad& load : phase.loads) parts.push_back(fmt::format("{:.1f}", load.cores));
   return parts.empty() ? "-" : fmt::format("{}", fmt::join(parts, " / "));
 }
 
@@ -47,13 +47,13 @@ std::string each_text(const std::vector<BitsPerSecond>& rates) {
   return fmt::format("{:.3g} to {:.3g} Gb/s", min->value / 1e9, max->value / 1e9);
 }
 
-void add_phase(report::Table& table, const link::PairResult& pair, const link::LinkPhase& phase,
-               const std::optional<link::LinkExpectation>& expected) {
+void add_phase(report::Table& table, const PairResult& pair, const LinkPhase& phase,
+               const std::optional<LinkExpectation>& expected) {
   for (const std::string& from : {pair.a, pair.b}) {
     std::vector<std::string> rails;
     std::vector<BitsPerSecond> rates;
     std::int64_t retransmits = 0;
-    for (const link::RailRate& rate : phase.rates) {
+    for (const RailRate& rate : phase.rates) {
       if (rate.from != from) continue;
       rails.push_back(rate.rail);
       rates.push_back(rate.rate);
@@ -62,14 +62,14 @@ void add_phase(report::Table& table, const link::PairResult& pair, const link::L
     if (rails.empty()) continue;
     const BitsPerSecond sum = phase.sum(from);
     std::string what = rails_text(rails);
-    if (phase.kind == link::LinkPhaseKind::kBothWays) what += ", both ways";
+    if (phase.kind == LinkPhaseKind::kBothWays) what += ", both ways";
     table.rows.push_back({what, fmt::format("{} to {}", from, from == pair.a ? pair.b : pair.a), yoke::to_string(sum),
                           each_text(rates), percent(sum, expected, static_cast<int>(rails.size())),
                           std::to_string(retransmits), cores_of(phase)});
   }
 }
 
-std::string rates_text(const link::PairResult& pair, const std::optional<link::LinkExpectation>& expected) {
+std::string rates_text(const PairResult& pair, const std::optional<LinkExpectation>& expected) {
   report::Table table{.columns = {{.header = "rails"},
                                   {.header = "direction"},
                                   {.header = "rate", .align = report::TextAlign::kRight},
@@ -77,36 +77,35 @@ std::string rates_text(const link::PairResult& pair, const std::optional<link::L
                                   {.header = "of expected", .align = report::TextAlign::kRight},
                                   {.header = "resent", .align = report::TextAlign::kRight},
                                   {.header = "cores", .align = report::TextAlign::kRight}}};
-  for (const link::LinkPhase& phase : pair.phases) add_phase(table, pair, phase, expected);
+  for (const LinkPhase& phase : pair.phases) add_phase(table, pair, phase, expected);
   return table.rows.empty() ? "" : report::render_text(table, report::for_output(report::kUnlimitedWidth));
 }
 
 // What was measured twice, and what else the machines did.
-std::string repeats_text(const link::PairResult& pair) {
+std::string repeats_text(const PairResult& pair) {
   std::string text;
-  for (const link::LinkPhase& phase : pair.phases) {
-    for (const link::RailRate& rate : phase.rates) {
+  for (const LinkPhase& phase : pair.phases) {
+    for (const RailRate& rate : phase.rates) {
       if (!rate.again) continue;
-      text +=
-          fmt::format("Measured again, as it fell short: rail {} from {} to {}{}: {}, then {}.\n", rate.rail, rate.from,
-                      rate.to, phase.kind == link::LinkPhaseKind::kAlone ? " alone" : " beside the others",
-                      yoke::to_string(rate.rate), yoke::to_string(*rate.again));
+      text += fmt::format("Measured again, as it fell short: rail {} from {} to {}{}: {}, then {}.\n", rate.rail,
+                          rate.from, rate.to, phase.kind == LinkPhaseKind::kAlone ? " alone" : " beside the others",
+                          yoke::to_string(rate.rate), yoke::to_string(*rate.again));
     }
   }
   return text;
 }
 
-double taken_meanwhile(const link::LinkTestResult& result) {
+double taken_meanwhile(const LinkTestResult& result) {
   double taken = result.all_reduce ? result.all_reduce->taken : 0;
-  for (const link::PairResult& pair : result.pairs) {
-    for (const link::LinkPhase& phase : pair.phases) {
-      for (const link::NodeLoad& load : phase.loads) taken = std::max(taken, load.taken);
+  for (const PairResult& pair : result.pairs) {
+    for (const LinkPhase& phase : pair.phases) {
+      for (const NodeLoad& load : phase.loads) taken = std::max(taken, load.taken);
     }
   }
   return taken;
 }
 
-std::string latency_text(const link::PairResult& pair) {
+std::string latency_text(const PairResult& pair) {
   report::Table table{.columns = {{.header = "rail"},
                                   {.header = "message", .align = report::TextAlign::kRight},
                                   {.header = "min", .align = report::TextAlign::kRight},
@@ -114,8 +113,8 @@ std::string latency_text(const link::PairResult& pair) {
                                   {.header = "p99", .align = report::TextAlign::kRight},
                                   {.header = "max", .align = report::TextAlign::kRight},
                                   {.header = "messages", .align = report::TextAlign::kRight}}};
-  for (const link::RailLatency& latency : pair.latencies) {
-    for (const link::PingResult& row : latency.rows) {
+  for (const RailLatency& latency : pair.latencies) {
+    for (const PingResult& row : latency.rows) {
       table.rows.push_back({latency.rail, yoke::to_string(Bytes{row.size}), yoke::to_string(row.min),
                             yoke::to_string(row.p50), yoke::to_string(row.p99), yoke::to_string(row.max),
                             std::to_string(row.count)});
@@ -123,8 +122,8 @@ std::string latency_text(const link::PairResult& pair) {
   }
   if (table.rows.empty()) return "";
   std::string text = "One way (half of the round trip):\n" + report::render_text(table);
-  for (const link::RailLatency& latency : pair.latencies) {
-    for (const link::SentMessages& sent : latency.sent) {
+  for (const RailLatency& latency : pair.latencies) {
+    for (const SentMessages& sent : latency.sent) {
       if (sent.resent > 0) {
         text += fmt::format("Of {} messages on rail {}, {} sent {} again.\n", sent.count, latency.rail, sent.from,
                             sent.resent);
@@ -134,17 +133,17 @@ std::string latency_text(const link::PairResult& pair) {
   return text;
 }
 
-std::string counters_text(const link::PairResult& pair) {
+std::string counters_text(const PairResult& pair) {
   if (pair.counters.empty()) return "Error and drop counters: none moved.\n";
   std::string text = "Counters that moved:";
-  for (const link::CounterChange& counter : pair.counters) {
+  for (const CounterChange& counter : pair.counters) {
     text += fmt::format(" {}/{} {} {:+};", counter.node, counter.interface, counter.name, counter.change);
   }
   text.back() = '\n';
   return text;
 }
 
-std::string pair_text(const link::PairResult& pair, const std::optional<link::LinkExpectation>& expected) {
+std::string pair_text(const PairResult& pair, const std::optional<LinkExpectation>& expected) {
   std::string text = fmt::format("{} and {}\n", pair.a, pair.b);
   if (pair.transport == "tcp") {
     text += fmt::format("Measured by TCP, not RDMA: {}.\n", pair.transport_reason);
@@ -161,13 +160,13 @@ std::string pair_text(const link::PairResult& pair, const std::optional<link::Li
 }
 
 // "Verdict: healthy: 2 rails, each at least 95% of 2 Gb/s."
-std::string healthy_text(const link::LinkTestResult& result) {
+std::string healthy_text(const LinkTestResult& result) {
   std::set<std::string> rails;
   double min = 1;
-  for (const link::PairResult& pair : result.pairs) {
-    for (const link::LinkPhase& phase : pair.phases) {
-      if (phase.kind != link::LinkPhaseKind::kAlone) continue;
-      for (const link::RailRate& rate : phase.rates) {
+  for (const PairResult& pair : result.pairs) {
+    for (const LinkPhase& phase : pair.phases) {
+      if (phase.kind != LinkPhaseKind::kAlone) continue;
+      for (const RailRate& rate : phase.rates) {
         rails.insert(rate.rail);
         min = std::min(min, std::max(rate.rate, rate.again.value_or(rate.rate)) / result.expected->rail_rate);
       }
@@ -181,13 +180,13 @@ std::string healthy_text(const link::LinkTestResult& result) {
 
 }  // namespace
 
-std::string link_test_text(const link::LinkTestResult& result) {
+std::string link_test_text(const LinkTestResult& result) {
   std::string text;
-  for (const link::PairResult& pair : result.pairs) text += pair_text(pair, result.expected) + "\n";
+  for (const PairResult& pair : result.pairs) text += pair_text(pair, result.expected) + "\n";
   if (result.all_reduce) {
     text += fmt::format("All-reduce over {} nodes: {} on the bus with {}; {}.\n", result.all_reduce->ranks,
                         yoke::to_string(to_bits_per_second(result.all_reduce->large_bus_bandwidth)),
-                        yoke::to_string(result.all_reduce->large_size), link::token_cost(*result.all_reduce));
+                        yoke::to_string(result.all_reduce->large_size), token_cost(*result.all_reduce));
     if (const auto& again = result.all_reduce->large_bus_bandwidth_again) {
       text += fmt::format("Measured again, as it fell short: {}.\n", yoke::to_string(to_bits_per_second(*again)));
     }

@@ -10,9 +10,9 @@
 
 namespace yoke::link {
 
-std::string link_test_text(const link::LinkTestResult& result);
+std::string link_test_text(const LinkTestResult& result);
 
-std::string discovery_text(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings);
-Document discovery_json(const link::DiscoverResult& result, const std::vector<spec::Finding>& findings);
+std::string discovery_text(const DiscoverResult& result, const std::vector<spec::Finding>& findings);
+Document discovery_json(const DiscoverResult& result, const std::vector<spec::Finding>& findings);
 
 }  // namespace yoke::link

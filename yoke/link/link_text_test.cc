@@ -13,19 +13,19 @@ using namespace literals;
 using testing::HasSubstr;
 
 // Two servers with so many rails, measured one after the other and together.
-link::LinkTestResult servers_with(const std::vector<std::string>& rails) {
-  link::PairResult pair{.a = "b300-01", .b = "b300-02", .transport = "rdma"};
-  link::LinkPhase both{.kind = link::LinkPhaseKind::kBothWays, .loads = {{"b300-01", 10.5}, {"b300-02", 11.5}}};
+LinkTestResult servers_with(const std::vector<std::string>& rails) {
+  PairResult pair{.a = "b300-01", .b = "b300-02", .transport = "rdma"};
+  LinkPhase both{.kind = LinkPhaseKind::kBothWays, .loads = {{"b300-01", 10.5}, {"b300-02", 11.5}}};
   for (std::size_t i = 0; i < rails.size(); ++i) {
     const BitsPerSecond rate = 390_Gbps + 0.5_Gbps * static_cast<double>(i);
     for (const auto& [from, to] : {std::pair{"b300-01", "b300-02"}, std::pair{"b300-02", "b300-01"}}) {
-      pair.phases.push_back({link::LinkPhaseKind::kAlone, {{rails[i], from, to, rate}}, both.loads});
+      pair.phases.push_back({LinkPhaseKind::kAlone, {{rails[i], from, to, rate}}, both.loads});
       both.rates.push_back({rails[i], from, to, rate});
     }
   }
   pair.phases.push_back(both);
   return {.cluster = "rack",
-          .expected = link::LinkExpectation{400_Gbps, "the catalogue"},
+          .expected = LinkExpectation{400_Gbps, "the catalogue"},
           .pairs = {pair},
           .all_reduce_missing = "it was left out"};
 }

@@ -25,7 +25,7 @@ struct NodeMemory {
   bool has_gpu = false;
 };
 
-std::vector<NodeMemory> inspect_memory(const serve::EngineHostSpec& spec) {
+std::vector<NodeMemory> inspect_memory(const EngineHostSpec& spec) {
   const auto of = [](std::string name, const spec::Machine& machine) {
     return NodeMemory{.name = std::move(name), .memory = machine.memory, .has_gpu = !machine.gpus.empty()};
   };
@@ -50,11 +50,11 @@ std::string amount_text(double bytes) { return to_string(Bytes{static_cast<std::
 void add_front_check(Document& found, const Endpoint& listen, const std::optional<std::string>& key_file) {
   const Socket free = listen_tcp(listen);
   found.add("listen", Document::string(to_string(listen)));
-  if (key_file) serve::ApiKeys::load(*key_file);
+  if (key_file) ApiKeys::load(*key_file);
   found.add("keys", Document::boolean(key_file.has_value()));
 }
 
-void add_memory_check(Document& found, const serve::EngineHostSpec& spec, const std::optional<plan::Plan>& made) {
+void add_memory_check(Document& found, const EngineHostSpec& spec, const std::optional<plan::Plan>& made) {
   if (!made || made->layouts.empty()) return;
   if (!made->fits) {
     throw Error(ErrorCode::kExhausted,
@@ -63,7 +63,7 @@ void add_memory_check(Document& found, const serve::EngineHostSpec& spec, const 
   }
   const plan::MemoryUse& use = made->layouts.front().memory;
   const int nodes = spec.cluster ? static_cast<int>(spec.cluster->nodes.size()) : 1;
-  const int ranks_each = std::max(1, serve::rank_count(spec) / nodes);
+  const int ranks_each = std::max(1, rank_count(spec) / nodes);
   const double needed = use.used() * (spec.cluster ? ranks_each : 1);
   found.add("memory_needed_bytes", Document::number(static_cast<std::int64_t>(needed)));
   Document all = Document::map();

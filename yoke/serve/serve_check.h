@@ -15,7 +15,7 @@ namespace yoke::serve {
 // Error(kConflict) where another program listens there; what is wrong with the file of keys.
 void add_front_check(Document& found, const Endpoint& listen, const std::optional<std::string>& key_file);
 // Error(kExhausted) where the plan does not fit, or a node has less memory free than its rank needs.
-void add_memory_check(Document& found, const serve::EngineHostSpec& spec, const std::optional<plan::Plan>& made);
+void add_memory_check(Document& found, const EngineHostSpec& spec, const std::optional<plan::Plan>& made);
 // What /v1/models of the other server says.
 void add_upstream_check(Document& found, const Endpoint& server, const std::string& key);
 std::string check_text(const Document& found);

@@ -31,8 +31,8 @@ bool names_slow_collective(const std::vector<spec::Finding>& findings) {
 
 }  // namespace
 
-survey::LinkSurveyOptions link_survey_of(const spec::Cluster& cluster, const std::vector<link::NodePair>& pairs) {
-  survey::LinkSurveyOptions options;
+LinkSurveyOptions link_survey_of(const spec::Cluster& cluster, const std::vector<link::NodePair>& pairs) {
+  LinkSurveyOptions options;
   options.run_collective = [cluster](rank::Transport transport, const bench::CollectiveOptions& collective,
                                      const std::vector<std::shared_ptr<fleet::Node>>& reached,
                                      bench::CollectiveSink* progress) {

@@ -18,6 +18,6 @@ void evaluate_link_test(link::LinkTestResult& result, const spec::Cluster& clust
 // About cables, and about addresses where they were adopted: what is only proposed is right.
 std::vector<spec::Finding> evaluate_discovery(const link::DiscoverResult& result);
 
-survey::LinkSurveyOptions link_survey_of(const spec::Cluster& cluster, const std::vector<link::NodePair>& pairs);
+LinkSurveyOptions link_survey_of(const spec::Cluster& cluster, const std::vector<link::NodePair>& pairs);
 
 }  // namespace yoke::survey
