@@ -80,7 +80,7 @@ constexpr Reported kRing[] = {
 };
 
 // In a mesh A, B and A1 are links to three nodes.
-constexpr Told kMesh[] = {
+constexpr Reported kMesh[] = {
     {"cable-pulled 2", "rail-down spark-2 A; rail-down spark-2 B; rail-down spark-2 A1"},
     {"rail-down 1 B", "rail-down spark-1 B"},
     {"rail-unaddressed 2 B", "rail-unaddressed spark-2 B"},
