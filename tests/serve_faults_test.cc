@@ -15,6 +15,8 @@ using namespace literals;
 using testing::HasSubstr;
 
 constexpr int kClients = 8;
+// Of a node's rails: heartbeats alone are far less, eight streams far more.
+constexpr double kStreamingBytes = 30e3;
 
 std::string question_of(int client, int tokens) {
   return fmt::format(
@@ -162,10 +164,25 @@ TEST(LabServe, StreamsOfTwoNodesGoOnAfterARankIsKilled) {
     for (auto& one : asked) texts.push_back(text_of(one.get()));
     return texts;
   };
-  const auto expected = ask_everyone([] {});
   const auto view = [&] {
     return parse_json(lab.exec("1", {"curl", "-s", "http://127.0.0.1:8000/v1/cluster"}).out, "view");
   };
+  // What the rails of the other node receive, in bytes a second, as its supervisor reports it.
+  const auto received = [&] {
+    const Document now = view();
+    double sum = 0;
+    for (const Document& rail : at(at(now, "nodes").items.at(1), "rails").items) {
+      if (const auto* const rate = rail.find("received_bytes_per_second")) sum += std::stod(rate->text);
+    }
+    return sum;
+  };
+  double fastest = 0;
+  const auto expected = ask_everyone([&] {
+    for (const Deadline deadline = Deadline::after(20_s); fastest < kStreamingBytes && !deadline.expired();) {
+      fastest = std::max(fastest, received());
+    }
+  });
+  EXPECT_GE(fastest, kStreamingBytes) << "bytes a second while tokens flow";
   const auto texts = ask_everyone([&] {
     for (const Deadline deadline = Deadline::after(20_s); !deadline.expired();) {
       if (at(view(), "running").text != "0") break;
@@ -180,9 +197,16 @@ TEST(LabServe, StreamsOfTwoNodesGoOnAfterARankIsKilled) {
   ASSERT_EQ(at(after, "nodes").items.size(), 2U);
   EXPECT_EQ(at(at(after, "nodes").items[1], "ranks").items.size(), 1U);
   EXPECT_FALSE(at(at(after, "nodes").items[1], "rails").items.empty());
+  const Document& other = at(after, "nodes").items[1];
+  EXPECT_GT(std::stod(at(other, "memory_available_bytes").text), 1e6);
+  EXPECT_GT(std::stod(at(other, "memory_bytes").text), std::stod(at(other, "memory_available_bytes").text));
   const std::string metrics = lab.exec("1", {"curl", "-s", "http://127.0.0.1:8000/metrics"}).out;
   EXPECT_THAT(metrics, testing::ContainsRegex("yoke_link_up.*node=\"spark-1\",rail=\"A\".* 1\n"));
-  EXPECT_THAT(metrics, testing::ContainsRegex("yoke_link_sent_bytes_total.*rail=\"A\".* [1-9][0-9]+\n"));
+  for (const char* node : {"spark-1", "spark-2"}) {
+    EXPECT_THAT(metrics, testing::ContainsRegex(fmt::format("yoke_link_sent_bytes_total.*node=\"{}"
+                                                            "\",rail=\"A\".* [1-9][0-9]+\n",
+                                                            node)));
+  }
   EXPECT_THAT(metrics, testing::ContainsRegex("yoke_rank_restarts_total.*rank=\"1\",node=\"spark-2\".* 1\n"));
 }
 

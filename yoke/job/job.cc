@@ -73,6 +73,10 @@ class Shower {
       if (loop_.spec().on_event) loop_.spec().on_event(delivery.event);
       return;
     }
+    if (delivery.kind == Delivery::Kind::kNodeState) {
+      loop_.spec().on_node_state(loop_.node_name(delivery.node), delivery.state);
+      return;
+    }
     if (delivery.kind == Delivery::Kind::kRankClosed) {
       for (const int stream : {1, 2}) give_lines(delivery.node, delivery.piece.rank, stream, LineBuffer::More::kNone);
       return;

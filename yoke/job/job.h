@@ -129,6 +129,8 @@ struct JobSpec {
   OutputForm output_form = OutputForm::kLines;
   std::function<void(const RankOutput&)> on_output = {};
   std::function<void(const JobEvent&)> on_event = {};
+  // Every second, of each node: its memory, and the interfaces of its rails.
+  std::function<void(const std::string& node, const NodeState&)> on_node_state = {};
   std::function<void()> on_idle = {};  // all that has come was given: the moment to flush what was collected
   std::filesystem::path program = "/proc/self/exe";  // whose part the supervisors are
   // Nodes, by their names, that the command has reached already; the others the job reaches itself.

@@ -216,6 +216,11 @@ void JobLoop::take(std::size_t index, const Message& message) {
       return deliveries_.push(
           {.kind = Delivery::Kind::kOutput, .node = static_cast<int>(index), .piece = std::move(piece)});
     }
+    case MessageType::kNodeState:
+      if (!spec_.on_node_state) return;
+      return deliveries_.push({.kind = Delivery::Kind::kNodeState,
+                               .node = static_cast<int>(index),
+                               .state = read_payload<NodeState>(message)});
     default:
       return take_from_rank(index, message);
   }
@@ -287,6 +292,8 @@ void JobLoop::greet(std::size_t index, const Hello& hello) {
 }
 
 void JobLoop::send_start(std::size_t index) {
+  std::vector<std::string> interfaces;
+  for (const spec::Rail& rail : spec_.nodes[index].node.rails) interfaces.push_back(rail.interface);
   nodes_[index].channel->send(to_message(
       MessageType::kStart, StartRanks{.node = node_name(static_cast<int>(index)),
                                       .argv = spec_.nodes[index].argv.empty() ? spec_.argv : spec_.nodes[index].argv,
@@ -294,6 +301,8 @@ void JobLoop::send_start(std::size_t index) {
                                       .folder = spec_.folder.value_or(std::filesystem::current_path()),
                                       .folder_required = spec_.folder.has_value(),
                                       .grace = spec_.grace,
+                                      .reports_state = static_cast<bool>(spec_.on_node_state),
+                                      .interfaces = std::move(interfaces),
                                       .ranks = rank_starts(spec_, index, nodes_[index].first_rank,
                                                            static_cast<int>(ranks_.size()), master_)}));
 }

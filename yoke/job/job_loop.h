@@ -23,10 +23,11 @@ namespace yoke::job {
 
 // From the loop to the one that waits. Bounded by the credit that the nodes have: output is not sent without.
 struct Delivery {
-  enum class Kind { kOutput, kRankClosed, kEvent } kind = Kind::kEvent;
+  enum class Kind { kOutput, kRankClosed, kEvent, kNodeState } kind = Kind::kEvent;
   int node = 0;
   OutputPiece piece = {};  // of kRankClosed only the rank
   JobEvent event = {};
+  NodeState state = {};
 };
 
 class Deliveries {

@@ -38,6 +38,8 @@ void visit_fields(Visitor& visit, StartRanks& start) {
   visit.optional("folder", start.folder);
   visit.required("folder_required", start.folder_required);
   visit.required("grace", start.grace);
+  visit.optional("reports_state", start.reports_state);
+  visit.optional("interfaces", start.interfaces);
   visit.required("ranks", start.ranks);
 }
 
@@ -76,6 +78,22 @@ void visit_fields(Visitor& visit, Join& join) {
   visit.required("rank", join.rank);
   visit.optional("endpoints", join.endpoints);
   visit.optional("why", join.why);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, InterfaceState& interface) {
+  visit.required("name", interface.name);
+  visit.required("up", interface.is_up);
+  visit.optional("sent_bytes", interface.sent_bytes);
+  visit.optional("received_bytes", interface.received_bytes);
+}
+
+template <class Visitor>
+void visit_fields(Visitor& visit, NodeState& state) {
+  visit.required("time", state.time);
+  visit.optional("memory_bytes", state.memory_bytes);
+  visit.optional("memory_available_bytes", state.memory_available_bytes);
+  visit.optional("interfaces", state.interfaces);
 }
 
 template <class Visitor>
@@ -122,6 +140,7 @@ template Message to_message(MessageType, const RankList&);
 template Message to_message(MessageType, const Credit&);
 template Message to_message(MessageType, const Join&);
 template Message to_message(MessageType, const PathReport&);
+template Message to_message(MessageType, const NodeState&);
 template Hello read_payload(const Message&);
 template StartRanks read_payload(const Message&);
 template RankStarted read_payload(const Message&);
@@ -131,6 +150,7 @@ template RankList read_payload(const Message&);
 template Credit read_payload(const Message&);
 template Join read_payload(const Message&);
 template PathReport read_payload(const Message&);
+template NodeState read_payload(const Message&);
 
 Message error_message(MessageType type, const Error& error) {
   return to_message(type, ErrorPayload{std::string(info(error.code()).name), error.message(), error.hint()});

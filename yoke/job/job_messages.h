@@ -8,6 +8,7 @@
 #include "yoke/base/error.h"
 #include "yoke/base/units.h"
 #include "yoke/job/message.h"
+#include "yoke/job/node_state.h"
 #include "yoke/spec/membership.h"
 
 namespace yoke::job {
@@ -41,6 +42,8 @@ struct StartRanks {
   std::optional<std::string> folder = {};
   bool folder_required = true;  // else the ranks run where they are, where there is no such folder
   Seconds grace{1};             // between SIGTERM and SIGKILL
+  bool reports_state = false;   // of the node (node_state.h), with these interfaces
+  std::vector<std::string> interfaces = {};
   std::vector<RankStart> ranks = {};
   friend bool operator==(const StartRanks&, const StartRanks&) = default;
 };

@@ -10,7 +10,7 @@ namespace {
 constexpr agent::FrameForm kMessageForm{.magic = "YKJ\x01",
                                         .header_size = kMessageHeaderSize,
                                         .payload_max = kMaxMessagePayload,
-                                        .kind_max = static_cast<std::uint8_t>(MessageType::kReady)};
+                                        .kind_max = static_cast<std::uint8_t>(MessageType::kNodeState)};
 constexpr std::size_t kOutputHeaderSize = 5;
 
 }  // namespace

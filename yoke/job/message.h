@@ -34,6 +34,7 @@ enum class MessageType : std::uint8_t {
   kJoin = 16,       // rank → supervisor → head: where this rank listens
   kPath = 17,       // rank → supervisor → head: a rail or a peer is lost, or back
   kReady = 18,      // rank → supervisor → head
+  kNodeState = 19,  // supervisor → head, every second where the start asks for it
 };
 
 struct Message {

@@ -61,6 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         read_as<Credit>(*message);
         read_as<Join>(*message);
         read_as<PathReport>(*message);
+        read_as<NodeState>(*message);
         read_as_error_and_membership(*message);
       }
     }

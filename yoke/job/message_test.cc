@@ -69,6 +69,10 @@ TEST(Message, PayloadsReadBackTheSame) {
   EXPECT_EQ(read_payload<Join>(to_message(MessageType::kJoin, join)), join);
   const PathReport report{.rank = 1, .epoch = 3, .peer = 0, .rail = "B", .state = PathState::kBack, .why = ""};
   EXPECT_EQ(read_payload<PathReport>(to_message(MessageType::kPath, report)), report);
+  const NodeState state{.time = 12.345678901,
+                        .memory_bytes = std::int64_t{1} << 37,
+                        .interfaces = {{.name = "e0", .is_up = true, .sent_bytes = 0, .received_bytes = 7}, {"e1"}}};
+  EXPECT_EQ(read_payload<NodeState>(to_message(MessageType::kNodeState, state)), state);
 }
 
 TEST(Message, AnErrorKeepsItsCodeAndHint) {

@@ -15,6 +15,7 @@ namespace yoke::job {
 namespace {
 
 constexpr Seconds kLookInterval{kHeartbeatSeconds / 2};
+constexpr unsigned kLooksPerState = 10;
 constexpr std::size_t kMaxPiece = 32 << 10;
 
 }  // namespace
@@ -128,6 +129,9 @@ void SupervisorLoop::poll_once() {
   if (++looks_ % 2 == 0) tell({MessageType::kHeartbeat});
   // A count from half a second ago at least: the kernel counts before the process is seen to be gone.
   if (looks_ % 5 == 0) kills_before_ = std::exchange(kills_lately_, count_out_of_memory_kills());
+  if (job_.reports_state && looks_ % kLooksPerState == 0) {
+    tell(to_message(MessageType::kNodeState, read_node_state(DiskTree(), job_.interfaces)));
+  }
   for (SupervisedRank& rank : ranks_) {
     if (rank.wait_status() || rank.is_ending()) continue;
     rank.mark_stalled(is_stopped(rank.pid()));

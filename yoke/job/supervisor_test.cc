@@ -80,6 +80,21 @@ TEST_F(SupervisorTest, RunsRanksAndReportsTheirOutputAndEnd) {
   EXPECT_EQ(process.wait(Deadline::after(10_s)).value().exit_status, 0);
 }
 
+TEST_F(SupervisorTest, ReportsTheStateOfItsNodeWhereTheHeadAsksForIt) {
+  send(to_message(MessageType::kStart, StartRanks{.node = "here",
+                                                  .argv = {"sleep", "300"},
+                                                  .reports_state = true,
+                                                  .interfaces = {"lo", "none"},
+                                                  .ranks = {{.rank = 0}}}));
+  const auto first = read_payload<NodeState>(await(MessageType::kNodeState).value());
+  EXPECT_GT(first.memory_available_bytes.value_or(0), 0);
+  EXPECT_GT(first.memory_bytes, first.memory_available_bytes);
+  ASSERT_EQ(first.interfaces.size(), 2U);
+  EXPECT_TRUE(first.interfaces[0].sent_bytes);
+  EXPECT_EQ(first.interfaces[1], (InterfaceState{.name = "none"})) << "there is no such interface";
+  EXPECT_GT(read_payload<NodeState>(await(MessageType::kNodeState).value()).time, first.time);
+}
+
 TEST_F(SupervisorTest, EndsEverythingWhenItsChannelCloses) {
   start("sleep 300 & setsid sleep 301 & trap '' TERM; echo up; while true; do sleep 1; done");
   while (output.find("up") == std::string::npos) ASSERT_TRUE(await(MessageType::kOutput));

@@ -101,6 +101,7 @@ class JobRanks final : public Ranks {
             .output_form = spec_.on_output ? job::OutputForm::kFirstRankRaw : job::OutputForm::kLines,
             .on_output = [this](const job::RankOutput& output) { take_output(output); },
             .on_event = [this](const job::JobEvent& event) { take_event(event); },
+            .on_node_state = spec_.on_node_state,
             .reached = spec_.reached};
   }
   void take_output(const job::RankOutput& output) const {

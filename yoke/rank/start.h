@@ -64,6 +64,7 @@ struct RanksSpec {
   std::function<void(const std::string& notice)> on_notice = {};  // what happens to ranks and rails of a job
   std::function<void(std::optional<int> rank)> on_restart = {};   // of a job, with the rank that was lost first
   std::function<void()> on_started = {};                          // a job's ranks run
+  std::function<void(const std::string& node, const job::NodeState&)> on_node_state = {};  // of a job: see JobSpec
 };
 
 class Ranks {

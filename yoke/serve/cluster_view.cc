@@ -4,9 +4,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 
-#include "yoke/base/text.h"
+#include "yoke/job/node_answer.h"
 #include "yoke/serve/link_gauges.h"
 
 namespace yoke::serve {
@@ -18,35 +17,26 @@ Document texts(const std::vector<std::string>& all) {
   return list;
 }
 
-// "MemAvailable:   1234 kB" of /proc/meminfo, in bytes.
-std::optional<std::int64_t> memory_line(const FileTree& machine, std::string_view key) {
-  const auto text = machine.read("/proc/meminfo");
-  for (const std::string& line : split(text.value_or(""), '\n')) {
-    if (!line.starts_with(key)) continue;
-    std::int64_t value = 0;
-    const std::string_view digits = trim(std::string_view(line).substr(key.size()));
-    const auto [rest, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (failure == std::errc{}) return value * 1024;
-  }
-  return std::nullopt;
-}
-
 void add_number(Document& map, const char* key, std::optional<std::int64_t> value) {
   if (value) map.add(key, Document::number(*value));
 }
 
-// `gauges`: of the head's rails; of other nodes none.
-Document rails_json(const spec::ClusterNode& node, const std::vector<LinkGauge>& gauges) {
+Document rails_json(const spec::ClusterNode& node, const std::optional<NodeNow>& now) {
   Document list = Document::list();
   for (std::size_t i = 0; i < node.rails.size(); ++i) {
     const spec::Rail& rail = node.rails[i];
-    Document row = Document::map({{"name", Document::string(rail_name(i))},
+    Document row = Document::map({{"name", Document::string(job::rail_name(i))},
                                   {"interface", Document::string(rail.interface)},
                                   {"address", Document::string(to_string(rail.address))}});
-    if (i < gauges.size()) {
-      row.add("up", Document::boolean(gauges[i].is_up));
-      row.add("sent_bytes", Document::number(gauges[i].sent_bytes));
-      row.add("received_bytes", Document::number(gauges[i].received_bytes));
+    if (now && i < now->state.interfaces.size()) {
+      const job::InterfaceState& state = now->state.interfaces[i];
+      row.add("up", Document::boolean(state.is_up));
+      add_number(row, "sent_bytes", state.sent_bytes);
+      add_number(row, "received_bytes", state.received_bytes);
+    }
+    if (now && i < now->rates.size() && now->rates[i]) {
+      row.add("sent_bytes_per_second", Document::number(now->rates[i]->sent));
+      row.add("received_bytes_per_second", Document::number(now->rates[i]->received));
     }
     list.items.push_back(std::move(row));
   }
@@ -76,13 +66,12 @@ Document nodes_json(const RequestHub& hub, const HubStatus& status, const FileTr
     const std::string node_name = cluster ? cluster->nodes[i].name : std::string(name.data());
     Document node = Document::map({{"name", Document::string(node_name)}});
     if (cluster) node.add("address", Document::string(cluster->nodes[i].address));
-    if (i == 0) {  // the head, where this server is
-      add_number(node, "memory_bytes", memory_line(machine, "MemTotal:"));
-      add_number(node, "memory_available_bytes", memory_line(machine, "MemAvailable:"));
+    const std::optional<NodeNow> now = node_now(hub, i, node_name, machine);
+    if (now) {
+      add_number(node, "memory_bytes", now->state.memory_bytes);
+      add_number(node, "memory_available_bytes", now->state.memory_available_bytes);
     }
-    const bool has_own = cluster && i == 0;
-    const std::vector<LinkGauge> own = has_own ? link_gauges(cluster->nodes[i], machine) : std::vector<LinkGauge>();
-    node.add("rails", cluster ? rails_json(cluster->nodes[i], own) : Document::list());
+    node.add("rails", cluster ? rails_json(cluster->nodes[i], now) : Document::list());
     if (status.ready) add_ranks(node, node_name, count == 1, rank_gauges(status));
     nodes.items.push_back(std::move(node));
   }

@@ -8,7 +8,7 @@
 
 namespace yoke::serve {
 
-// `machine` is this one: its memory, and what has passed over its rails.
+// `machine` is this one, for what its supervisor does not say.
 Document cluster_view(RequestHub& hub, const std::string& model, const FileTree& machine);
 
 }  // namespace yoke::serve

@@ -136,7 +136,8 @@ rank::RanksSpec EngineHost::ranks_elsewhere() {
       .on_line = [this](const std::string& line) { keep_line(line); },
       .on_notice = spec_.on_notice,
       .on_restart = spec_.on_rank_lost,
-      .on_started = [this] { ranks_started_ = true; }};
+      .on_started = [this] { ranks_started_ = true; },
+      .on_node_state = spec_.on_node_state};
 }
 
 // ---- what becomes of them

@@ -37,6 +37,7 @@ struct EngineHostSpec {
   std::optional<job::RankPlace> place = {};                // where a launcher started this process as rank 0
   std::function<void(const std::string&)> on_notice = {};  // what happens to ranks and links; from another thread
   std::function<void(std::optional<int> rank)> on_rank_lost = {};  // it is started again; likewise
+  std::function<void(const std::string& node, const job::NodeState&)> on_node_state = {};  // each second; likewise
 };
 
 class EngineHost {

@@ -105,7 +105,13 @@ GaugeValues EngineService::gauges() const {
                                            static_cast<double>(std::max<std::int64_t>(1, status.ready->cache_tokens)));
   }
   gauges.ranks_each = rank_gauges(status);
-  if (const auto& cluster = hub_.spec().cluster) gauges.links = link_gauges(cluster->nodes.front(), DiskTree());
+  const auto& cluster = hub_.spec().cluster;
+  for (std::size_t i = 0; cluster && i < cluster->nodes.size(); ++i) {
+    const auto now = node_now(hub_, i, cluster->nodes[i].name, DiskTree());
+    if (!now) continue;
+    const auto links = link_gauges(cluster->nodes[i], now->state);
+    gauges.links.insert(gauges.links.end(), links.begin(), links.end());
+  }
   return gauges;
 }
 

@@ -1,50 +1,30 @@
 #include "yoke/serve/link_gauges.h"
 
-#include <fmt/format.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-
-#include <charconv>
-#include <cstring>
-
-#include "yoke/base/files.h"
-#include "yoke/base/text.h"
+#include "yoke/job/node_answer.h"
 
 namespace yoke::serve {
-namespace {
 
-// Asked of the kernel in the calling thread's network namespace, which files below /sys need not follow.
-bool has_carrier(const std::string& interface) {
-  const UniqueFd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  ifreq asked{};
-  std::strncpy(asked.ifr_name, interface.c_str(), sizeof asked.ifr_name - 1);
-  if (!any || ioctl(any.get(), SIOCGIFFLAGS, &asked) != 0) return false;
-  return (asked.ifr_flags & IFF_UP) != 0 && (asked.ifr_flags & IFF_RUNNING) != 0;
+std::optional<NodeNow> node_now(const RequestHub& hub, std::size_t place, const std::string& name,
+                                const FileTree& machine) {
+  auto known = hub.node_states().of(name, real_clock().now());
+  if (known || place > 0) return known;
+  std::vector<std::string> interfaces;
+  if (const auto& cluster = hub.spec().cluster) {
+    for (const spec::Rail& rail : cluster->nodes.front().rails) interfaces.push_back(rail.interface);
+  }
+  return NodeNow{.state = job::read_node_state(machine, interfaces)};
 }
 
-std::int64_t counted(const FileTree& machine, const std::string& interface, const char* counter) {
-  const std::string text =
-      machine.read_trimmed(fmt::format("/sys/class/net/{}/statistics/{}", interface, counter)).value_or("0");
-  std::int64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-}  // namespace
-
-std::string rail_name(std::size_t place) { return std::string(1, static_cast<char>('A' + place % 26)); }
-
-std::vector<LinkGauge> link_gauges(const spec::ClusterNode& head, const FileTree& machine) {
+std::vector<LinkGauge> link_gauges(const spec::ClusterNode& node, const job::NodeState& state) {
   std::vector<LinkGauge> links;
-  for (std::size_t i = 0; i < head.rails.size(); ++i) {
-    const std::string& interface = head.rails[i].interface;
-    links.push_back({.node = head.name,
-                     .rail = rail_name(i),
-                     .interface = interface,
-                     .is_up = has_carrier(interface),
-                     .sent_bytes = counted(machine, interface, "tx_bytes"),
-                     .received_bytes = counted(machine, interface, "rx_bytes")});
+  for (std::size_t i = 0; i < node.rails.size() && i < state.interfaces.size(); ++i) {
+    const job::InterfaceState& interface = state.interfaces[i];
+    links.push_back({.node = node.name,
+                     .rail = job::rail_name(i),
+                     .interface = interface.name,
+                     .is_up = interface.is_up,
+                     .sent_bytes = interface.sent_bytes.value_or(0),
+                     .received_bytes = interface.received_bytes.value_or(0)});
   }
   return links;
 }

@@ -1,5 +1,5 @@
-// The rails of one cluster as this machine sees them: what has passed over its own ends, and whether they carry. Ranks
-// with the node that each runs on. For /metrics and /v1/cluster.
+// The rails of the nodes of one cluster: what has passed over them, and whether they carry. Ranks with the node that
+// each runs on. For /metrics and /v1/cluster.
 #pragma once
 #include <vector>
 
@@ -9,11 +9,13 @@
 
 namespace yoke::serve {
 
-// A rail's name is its place in the cluster file: A, B, …
-std::string rail_name(std::size_t place);
+// What is known now of node `place` of the hub's cluster. The head is this machine, and `machine` is asked where its
+// supervisor has said nothing; of other nodes nothing is known then. Without a cluster the head is `name`.
+std::optional<NodeNow> node_now(const RequestHub& hub, std::size_t place, const std::string& name,
+                                const FileTree& machine);
 
-// Of the cluster's head, which is this machine. An interface that is not there counts as down.
-std::vector<LinkGauge> link_gauges(const spec::ClusterNode& head, const FileTree& machine);
+// An interface that is not there counts as down.
+std::vector<LinkGauge> link_gauges(const spec::ClusterNode& node, const job::NodeState& state);
 
 std::vector<RankGauge> rank_gauges(const HubStatus& status);
 

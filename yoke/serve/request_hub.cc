@@ -31,6 +31,9 @@ RequestHub::RequestHub(EngineHostSpec spec, HubOptions options)
   spec_.engine.sequences_max = options_.running_max;
   spec_.on_notice = [this](const std::string& text) { note(text); };
   spec_.on_rank_lost = [this](std::optional<int> rank) { lose_rank(rank); };
+  spec_.on_node_state = [this](const std::string& node, const job::NodeState& state) {
+    node_states_.take(node, state, real_clock().now());
+  };
 }
 
 // ---- the owner's thread

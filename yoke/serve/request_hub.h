@@ -18,6 +18,7 @@
 
 #include "yoke/serve/engine_host.h"
 #include "yoke/serve/fair_queue.h"
+#include "yoke/serve/node_states.h"
 #include "yoke/serve/serve_metrics.h"
 
 namespace yoke::serve {
@@ -87,6 +88,7 @@ class RequestHub {
 
   HubStatus status() const;
   ServeMetrics& metrics() { return metrics_; }
+  const NodeStates& node_states() const { return node_states_; }
   const EngineHostSpec& spec() const { return spec_; }
 
  private:
@@ -122,6 +124,7 @@ class RequestHub {
   EngineHostSpec spec_;
   const HubOptions options_;
   ServeMetrics metrics_;
+  NodeStates node_states_;
   std::atomic<std::uint64_t> last_id_{0};
 
   mutable std::mutex mutex_;  // of all that follows

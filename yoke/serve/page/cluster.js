@@ -41,8 +41,11 @@ function figures(view) {
   }));
 }
 
-// What passed over a rail of the head since the last look, in bytes a second.
-function railRate(rail) {
+// What passes over a rail, in bytes a second: as the node's supervisor measures it, or where the head has none, since
+// the last look.
+function railRate(rail, isOwn) {
+  if (rail.sent_bytes_per_second !== undefined) return rail.sent_bytes_per_second + rail.received_bytes_per_second;
+  if (!isOwn) return null;
   const last = before?.rails[rail.interface];
   if (!last || rail.sent_bytes === undefined) return null;
   const seconds = (performance.now() - before.at) / 1000;
@@ -68,10 +71,10 @@ function cablesOf(view) {
 
 const kRailHeight = 17;
 
-function railLabel(rail, own) {
+function railLabel(rail, isOwn) {
   if (rail.up === false) return `${rail.name} down`;
-  const now = own ? railRate(rail) : null;
-  return now === null || now === undefined ? rail.name : `${rail.name} ${rate(now)}`;
+  const now = railRate(rail, isOwn);
+  return now === null ? rail.name : `${rail.name} ${rate(now)}`;
 }
 
 function nodeBox(node, box, isOwn) {
