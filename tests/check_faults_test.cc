@@ -90,7 +90,6 @@ constexpr Reported kMesh[] = {
     {"narrow-pcie 3 B", "pcie-narrow spark-3 B"},
     {"management-only 2", "route-elsewhere spark-2 enP7s7"},
     {"firewall 2", "firewall spark-2 A"},
-    {"power-off 3", "node-unreachable spark-3 -"},
     {"slow-rail 2 B", "rail-degraded spark-2 B", Looking::kMeasuring},
     {"rail-down 1 B + mtu-mismatch 3 A", "rail-down spark-1 B; mtu-differs spark-3 A; mtu-differs spark-3 A1"},
 };

@@ -216,7 +216,7 @@ TEST(PlanProgram, DrawsAMeshWithALineForEachPair) {
   const fs::path file = scratch.path() / "mesh.svg";
   const Outcome outcome = run_yoke({"plan", "llama-3.1-70b", "--on", "4xspark", "--topology", "mesh", "--svg", file});
   ASSERT_EQ(outcome.exit_status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("two of its three links share one of the NIC's two PCIe links"));
+  EXPECT_THAT(outcome.out, HasSubstr("two of its three links share"));
   const std::string svg = read_file(file);
   std::size_t lines = 0;
   for (std::size_t at = svg.find("<line"); at != std::string::npos; at = svg.find("<line", at + 1)) ++lines;

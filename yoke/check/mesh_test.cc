@@ -205,6 +205,20 @@ TEST(Mesh, DiscoverReportsCablesThatTheAddressesDoNotFit) {
   }
 }
 
+TEST(Mesh, NobodyMustForwardWhatALostAddressWouldTake) {
+  spec::Survey facts = made_mesh();
+  for (spec::SurveyedNode& node : facts.nodes) node.machine->ip_forward = false;
+  // spark-1 reaches spark-2's other addresses over the link between the two.
+  for (const int beyond : {2, 3}) {
+    const Ipv4Prefix far{made_address(subnet_of(1, beyond), 2).address, 32};
+    facts.nodes[0].machine->routes.push_back(
+        {.destination = far, .gateway = made_address(subnet_of(0, 1), 2).address, .interface = half_towards(0, 1)});
+  }
+  EXPECT_EQ(rules_of(facts), "");
+  interface_of(facts, 1, half_towards(1, 3)).addresses.clear();
+  EXPECT_EQ(rules_of(facts), fmt::format("rail-unaddressed spark-2 {}", half_towards(1, 3)));
+}
+
 TEST(Mesh, AnOldNcclAndRoutesThatLackAreReported) {
   spec::Survey facts = made_mesh();
   for (spec::SurveyedNode& node : facts.nodes) node.machine->nccl[0].version = "2.28.9";

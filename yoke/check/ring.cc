@@ -208,8 +208,15 @@ bool must_forward(const ClusterView& view, const spec::SurveyedNode& node) {
     }
     return false;
   };
+  // Also at an address that a rail should have and has lost: that is another rule's.
+  const auto is_wanted_there = [&](Ipv4 address) {
+    const auto own = view.rails_of(node);
+    return std::any_of(own.begin(), own.end(),
+                       [&](const RailEnd* end) { return end->wanted && end->wanted->address == address; });
+  };
   const auto ends_there = [&](const spec::Route& route) {
-    return route.destination && route.destination->length == 32 && is_of_node(route.destination->address);
+    if (!route.destination || route.destination->length != 32) return false;
+    return is_of_node(route.destination->address) || is_wanted_there(route.destination->address);
   };
   for (const RailEnd& other : view.rails) {
     if (other.node == &node) continue;
@@ -275,7 +282,7 @@ AdviceList find_broken_ring_paths(const ClusterView& view) {
     }
   }
   AdviceList list;
-  const std::string_view topology = spec::to_string(view.topology().value_or(spec::Topology::kRing));
+  const std::string_view topology = view.topology() == spec::Topology::kMesh ? "mesh" : "ring";
   for (const auto& [where, reported] : found) list.push_back(ring_advice(topology, where, reported.first, reported.second));
   return list;
 }
