@@ -14,6 +14,9 @@ pid_t fork_call(const std::function<int()>& function);
 
 // What waitpid() tells of a child of ours, once it has ended; signals do not end the wait.
 int wait_for_child(pid_t child);
+// The same; `look` is called after each signal and at least every 0.1 s, as a signal that comes just before a wait does
+// not interrupt it: for those who pass signals on.
+int wait_for_child(pid_t child, const std::function<void()>& look);
 
 inline int run_forked(const std::function<int()>& function) { return wait_for_child(fork_call(function)); }
 

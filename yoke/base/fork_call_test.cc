@@ -1,6 +1,7 @@
 #include "yoke/base/fork_call.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,21 @@ TEST(ForkCall, AnExceptionStaysInTheChild) {
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 1);
   EXPECT_ERROR(wait_for_child(us), ErrorCode::kInvalid, "cannot wait for process");  // nobody is a child of its own
+}
+
+// As a signal that came before the wait would have it: nothing interrupts a system call, and the child is ended.
+TEST(ForkCall, WhoWaitsLooksAgainWithoutASignalToo) {
+  const pid_t child = fork_call([] {
+    while (true) pause();
+    return 0;
+  });
+  int looks = 0;
+  const int status = wait_for_child(child, [&] {
+    if (++looks == 3) kill(child, SIGKILL);
+  });
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_GE(looks, 3);
+  EXPECT_ERROR(wait_for_child(child, [] {}), ErrorCode::kInvalid, "cannot wait for process");
 }
 
 }  // namespace

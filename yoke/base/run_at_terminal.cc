@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,7 @@
 
 #include "yoke/base/error.h"
 #include "yoke/base/files.h"
+#include "yoke/base/fork_call.h"
 #include "yoke/base/interrupt.h"
 #include "yoke/base/process_start.h"
 #include "yoke/base/result.h"
@@ -72,12 +72,13 @@ int run_at_terminal(const TerminalCommand& command) {
   std::optional<IgnoredCtrlC> ignored;
   if (command.ctrl_c == TerminalCommand::CtrlC::kProgram) ignored.emplace();
   const int interrupts = interrupts_received();
+  int passed_on = interrupts;
   const pid_t child = start_with_input(command);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw system_error(errno, fmt::format("cannot wait for {}", command.argv.front()));
-    if (interrupts_received() != interrupts && interrupt_signal() != SIGINT) kill(child, SIGTERM);
-  }
+  const int status = wait_for_child(child, [&] {
+    const int received = interrupts_received();
+    if (received != passed_on && interrupt_signal() != SIGINT) kill(child, SIGTERM);
+    passed_on = received;
+  });
   if (interrupts_received() != interrupts) throw_if_interrupted();
   return exit_status_of(status);
 }

@@ -67,18 +67,15 @@ constexpr int kNodeNamespaces = CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLO
 // Waits for the child, and passes on the signals that came to us.
 int wait_for(pid_t child) {
   int passed_on = 0;
-  for (;;) {
-    int status = 0;
-    const pid_t ended = waitpid(child, &status, 0);
-    if (ended == child) return exit_status_of(status);
-    if (errno != EINTR) return kCannotStart;
+  const int status = wait_for_child(child, [&] {
     const int signal_number = interrupt_signal();
-    if (signal_number == 0 || signal_number == passed_on) continue;
+    if (signal_number == 0 || signal_number == passed_on) return;
     // The terminal gives Ctrl-C to the child itself: a second one would count as another.
-    if (signal_number == SIGINT && isatty(STDIN_FILENO) != 0) continue;
+    if (signal_number == SIGINT && isatty(STDIN_FILENO) != 0) return;
     passed_on = signal_number;
     kill(child, signal_number);
-  }
+  });
+  return exit_status_of(status);
 }
 
 // In a child of ours: takes on the node's namespaces and runs the program in a child of its own, which alone is in the
