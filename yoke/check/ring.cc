@@ -283,7 +283,9 @@ AdviceList find_broken_ring_paths(const ClusterView& view) {
   }
   AdviceList list;
   const std::string_view topology = view.topology() == spec::Topology::kMesh ? "mesh" : "ring";
-  for (const auto& [where, reported] : found) list.push_back(ring_advice(topology, where, reported.first, reported.second));
+  for (const auto& [where, reported] : found) {
+    list.push_back(ring_advice(topology, where, reported.first, reported.second));
+  }
   return list;
 }
 

@@ -78,7 +78,7 @@ class ServeMetrics {
   void count_step(std::int64_t tokens, std::int64_t preemptions);
   void count_recovery(Seconds after);
   void count_engine_start();
-  void count_resumption();                          // an answer that goes on after the engine was lost
+  void count_resumption();  // an answer that goes on after the engine was lost
   void count_response(int status);
   // A request of our own for one token (a canary). `alone`: how long it took, where the engine had nothing else to do.
   void count_canary(std::optional<Seconds> alone, Instant now);

@@ -127,8 +127,7 @@ TEST(ServeMetrics, OfAFrontLeaveOutWhatItDoesNotKnow) {
        {"vllm:num_requests_running{model_name=\"m\"} 5\n", "vllm:num_requests_waiting{model_name=\"m\"} 4\n",
         "vllm:kv_cache_usage_perc{model_name=\"m\"} 0.25\n", "vllm:prompt_tokens_total{model_name=\"m\"} 40\n",
         "vllm:prefix_cache_hits_total{model_name=\"m\"} 32\n", "yoke_canary_seconds{model_name=\"m\"} 0.5\n",
-        "yoke_canary_up{model_name=\"m\"} 1\n",
-        "yoke_resumptions_total{model_name=\"m\"} 1\n"}) {
+        "yoke_canary_up{model_name=\"m\"} 1\n", "yoke_resumptions_total{model_name=\"m\"} 1\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
 }
