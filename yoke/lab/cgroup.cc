@@ -74,6 +74,15 @@ std::optional<MemoryGroup> base_group_of(const std::string& lab) {
 
 std::string group_prefix(const std::string& lab) { return fmt::format("yoke-lab-{}-node-", lab); }
 
+// With the groups inside it, which a killed program of the node left (`yoke launch guard` makes one). False: something
+// is still in use.
+bool remove_group(const fs::path& folder) {
+  for (const std::string& name : DiskTree().list(folder.native())) {
+    if (fs::is_directory(folder / name) && !remove_group(folder / name)) return false;
+  }
+  return rmdir(folder.c_str()) == 0 || errno != EBUSY;
+}
+
 }  // namespace
 
 fs::path MemoryGroup::usage_file() const {
@@ -113,7 +122,7 @@ void remove_memory_groups(const std::string& lab) {
     const fs::path folder = base->folder / name;
     // The kernel needs a moment after the last process of a group.
     const Deadline deadline = Deadline::after(5_s);
-    while (rmdir(folder.c_str()) != 0 && errno == EBUSY && !deadline.expired()) real_clock().sleep(10_ms);
+    while (!remove_group(folder) && !deadline.expired()) real_clock().sleep(10_ms);
     if (fs::exists(folder))
       throw Error(ErrorCode::kConflict, fmt::format("the group {} is still in use", folder.native()));
   }
